@@ -17,6 +17,7 @@ export default {
   testPathIgnorePatterns: proofs === 'none' ? ['\\.proof\\.test\\.ts$'] : [],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  testSequencer: '<rootDir>/test/support/long-files-first.js',
   // Far beyond what a test takes: a busy machine is slow, and a test that hangs says so all the same.
   testTimeout: 180_000,
   // Tests wait more than they compute.

@@ -4,17 +4,23 @@ import { Worker } from '@temporalio/worker';
 import type { BenchWorker } from './bench-worker.ts';
 import type { BenchParts } from './parts.ts';
 
-/** A worker of its own on the same connection; `run` gives the milliseconds from the end of one activity to that of the next. */
-export async function startBareWorker(
-  { stack }: BenchParts,
-  { connection }: BenchWorker,
-): Promise<AsyncDisposable & { run(steps: number): Promise<number[]> }> {
+export interface BareWorker extends AsyncDisposable {
+  /** Gives the milliseconds from the end of one activity to that of the next. */
+  run(steps: number): Promise<number[]>;
+  /** Starts a workflow; `once` sends it an update, and gives the milliseconds until the activity that this leads to. */
+  updates(): Promise<AsyncDisposable & { once(): Promise<number> }>;
+}
+
+/** A worker of its own on the same connection. */
+export async function startBareWorker({ stack }: BenchParts, { connection }: BenchWorker): Promise<BareWorker> {
   const { TEMPORAL_NAMESPACE: namespace, TEMPORAL_ADDRESS: address } = stack.config;
   const taskQueue = `${stack.config.LONGSHORE_TASK_QUEUE}-bare`;
   const ends: number[] = [];
+  let onEnd = () => {};
   const activities = {
     async nothing() {
       ends.push(performance.now());
+      onEnd();
     },
   };
   const workflowsPath = fileURLToPath(new URL('bare-workflow.ts', import.meta.url));
@@ -28,6 +34,21 @@ export async function startBareWorker(
       ends.length = 0;
       await client.workflow.execute('bare', { taskQueue, workflowId: `${taskQueue}-${++runs}`, args: [steps] });
       return gaps(ends);
+    },
+    async updates() {
+      const handle = await client.workflow.start('bareUpdates', { taskQueue, workflowId: `${taskQueue}-${++runs}` });
+      return {
+        async once() {
+          const ended = new Promise<void>((resolve) => (onEnd = resolve));
+          const began = performance.now();
+          await handle.executeUpdate('go');
+          await ended;
+          return (ends.at(-1) ?? began) - began;
+        },
+        async [Symbol.asyncDispose]() {
+          await handle.terminate();
+        },
+      };
     },
     async [Symbol.asyncDispose]() {
       worker.shutdown();

@@ -6,6 +6,8 @@ import { measureCommandExec } from './command-exec.ts';
 import { measureFileTransfer } from './file-transfer.ts';
 import { measureFreezeThaw } from './freeze-thaw.ts';
 import { measureHistoryBytes } from './history-bytes.ts';
+import { measureHttpService } from './http/messages.ts';
+import { measureHttpStreams } from './http/streams.ts';
 import { measureIdleMemory } from './idle-memory.ts';
 import { machineFacts } from './machine-facts.ts';
 import type { BenchmarkResult, Measurement } from './measure.ts';
@@ -34,6 +36,8 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'file-transfer': measureFileTransfer,
   'warm-claim': measureWarmClaim,
   methods: measureMethods,
+  'http-service': measureHttpService,
+  'http-streams': measureHttpStreams,
 };
 /** These run only when they are named: they fetch what they compare with. */
 const ON_REQUEST: typeof BENCHMARKS = { 'openai-agents': measureOpenaiAgents };

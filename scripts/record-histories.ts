@@ -5,7 +5,7 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { asks, followCommand, Stage, suspendedBy, toolCall, until, type World } from '../test/workflows/support.ts';
+import { asks, followCommand, Stage, suspendedBy, toolCall, until, type Answer, type World } from '../test/workflows/support.ts';
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
 
@@ -104,8 +104,40 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.handle.result().catch(() => undefined);
     return world;
   },
+  async 'waiting-and-cost'(stage) {
+    const call = toolCall({ decision: 'ask' });
+    const paid =
+      (answer: Answer, costUsd: number): Answer =>
+      async (args) => {
+        const given = await answer(args);
+        return given.outcome === 'answered' ? { ...given, usage: { ...given.usage, costUsd } } : given;
+      };
+    const world = await stage.start((world) => world.answers.push(paid(asks(call), 0.25), paid(asks(toolCall()), 0.5), paid(asks(), 0.001)));
+    await world.untilState('awaiting-approval');
+    await world.handle.executeUpdate('resolveApproval', { args: [{ callId: call.callId, hash: call.hash, answer: 'allow-once' }] });
+    await world.untilAsked('finishTurn');
+    await world.handle.signal('pause');
+    await world.untilState('paused');
+    await world.handle.signal('resume');
+    await world.untilState('idle');
+    await world.close();
+    return world;
+  },
   async 'schedule-run'(stage) {
     const handle = await stage.runSchedule({ agent: 'fixer', user: 'user', message: 'Report.' });
+    await handle.result();
+    return { handle };
+  },
+  async 'webhook-sender'(stage) {
+    stage.senders.results = [{ outcome: 'more' }, { outcome: 'retry', afterMs: 50 }, { outcome: 'retry', afterMs: 3_600_000 }, { outcome: 'empty' }];
+    const handle = await stage.senders.start(stage);
+    for (const runs of [3, 4]) {
+      await until(
+        async () => stage.senders.runs === runs,
+        () => `run ${stage.senders.runs} of the sender`,
+      );
+      await handle.signal('wake');
+    }
     await handle.result();
     return { handle };
   },

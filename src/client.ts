@@ -7,6 +7,8 @@ import type { ConnectOptions, Longshore } from './client/types.ts';
 
 export type {
   ApproveOptions,
+  AuditLog,
+  AuditQuery,
   Chat,
   ConnectOptions,
   CreateKeyOptions,
@@ -16,14 +18,22 @@ export type {
   Longshore,
   Plugins,
   PluginState,
+  RotateKeyOptions,
   SendOptions,
   SentMessage,
   StartOptions,
+  UsageOptions,
 } from './client/types.ts';
 export type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleTiming, ScheduleWithRuns } from './client/schedule-types.ts';
+export type { AttemptPage, CreateWebhookOptions, ReplayOptions, UpdateWebhookOptions, Webhooks, WebhookTest } from './client/webhooks/webhook-types.ts';
+export type { Webhook, WebhookAttempt, WebhookData, WebhookPayload } from './contracts/webhook.ts';
 export type { ApiKey, Scope } from './contracts/api-key.ts';
+export type { SetLimitsOptions, TenantLimits } from './client/types.ts';
+export type { LimitsOf } from './contracts/limits.ts';
+export type { AuditEntry } from './contracts/audit.ts';
 export type { ConversationStatus, PendingApproval } from './contracts/conversation.ts';
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
+export type { UsageGroup, UsageLine, UsageReport, UsageTotals } from './contracts/usage.ts';
 export type { StoredEntry } from './contracts/transcript.ts';
 export { isFailure, LongshoreError } from './contracts/errors.ts';
 export { defineAgent } from './definitions/agents/define-agent.ts';

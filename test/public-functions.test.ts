@@ -36,7 +36,7 @@ const agent = {
   requireApproval: { x: true },
   approvalTimeout: '1h',
   deferTools: { over: 1, pin: ['x'] },
-  budget: { turns: 1, steps: 1, tokens: 1, wallTime: '1h', storageMb: 1 },
+  budget: { turns: 1, steps: 1, tokens: 1, wallTime: '1h', storageMb: 1, costUsd: 1 },
   modelOptions: { temperature: 1 },
 };
 const { template: _template, onClose: _onClose, assets: _assets, ...ofTemplate } = sandbox;

@@ -3,13 +3,14 @@ import type { CallModelArgs, CallModelResult, ProposedCall } from '../contracts/
 import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { callOfStep } from '../contracts/call-ids.ts';
-import type { Usage } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
-import type { AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ModelRequest } from '../models/model.ts';
+import { modelName } from '../common/model-name.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { judgeCalls } from '../plugins/approval/judge-calls.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
@@ -124,6 +125,8 @@ async function askModel(
   const { conversationId, turnId, stepId, step } = args;
   const { info, cancellationSignal } = Context.current();
   const model = models.get(offer.agent);
+  const name = modelName(offer.agent);
+  if (args.priceRequired && !models.isPriced(offer.agent)) throw failure('MODEL_PRICE_UNKNOWN', { model: name, agent: args.agentId });
   const stamp = { turnId, stepId, attempt: info.attempt };
   await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
   const deltas = createDeltaWriter((events) => store.events.append(conversationId, events), stamp);
@@ -134,8 +137,8 @@ async function askModel(
     throw error;
   });
   await deltas.flush();
-  const entry: AssistantEntry = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
-  if (await store.transcript.append(conversationId, turnId, stepId, stepId, entry)) return entry;
+  const entry: Answer = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
+  if (await store.transcript.addAnswer(args, entry, name)) return entry;
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
   return findAnswer(await store.transcript.read(conversationId), stepId) ?? entry;
 }

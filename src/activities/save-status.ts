@@ -1,10 +1,11 @@
-import type { SaveStatusArgs } from '../contracts/activities.ts';
-import type { Store } from '../store/store.ts';
+import type { SaveStatusArgs, SaveStatusResult } from '../contracts/activities.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
 
 /** Writes the conversation's status to Postgres, with the events that belong to it. */
-export function createSaveStatus({ store }: { store: Store }) {
-  return async function saveStatus({ status, events }: SaveStatusArgs): Promise<void> {
+export function createSaveStatus({ store, service }: Pick<ActivityDependencies, 'store' | 'service'>) {
+  return async function saveStatus({ status, events }: SaveStatusArgs): Promise<SaveStatusResult> {
     await store.conversations.saveStatus(status, onceEach(events));
+    return service ? { serviceUrl: service.url } : {};
   };
 }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { isFailure } from '../contracts/errors.ts';
+import { auditCommand } from './keys/audit.ts';
 import { approveCommand } from './conversations/approve.ts';
 import { chatCommand } from './conversations/chat.ts';
 import { printError, type Cli, type CliProcess } from './output/cli.ts';
@@ -9,9 +10,12 @@ import { doctorCommand } from './machine/doctor-command.ts';
 import { exitCodeOf } from './output/exit-code-of.ts';
 import { interruptCommand } from './conversations/interrupt.ts';
 import { keysCommand } from './keys/keys.ts';
+import { limitsCommand } from './limits/limits.ts';
 import { listCommand } from './conversations/list.ts';
 import { pauseCommand } from './conversations/pause.ts';
 import { pluginsCommand } from './plugins/plugins.ts';
+import { retentionCommand } from './removal/retention.ts';
+import { eraseCommand } from './removal/erase.ts';
 import { resumeCommand } from './conversations/resume.ts';
 import { runConversationCommand } from './conversations/run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
@@ -21,6 +25,8 @@ import { serveCommand } from './machine/serve.ts';
 import { showCommand } from './conversations/show.ts';
 import { templateCommand } from './machine/template.ts';
 import { createOutput } from './output/terminal.ts';
+import { usageCommand } from './usage/usage.ts';
+import { webhooksCommand } from './webhooks/webhooks.ts';
 import { workerCommand } from './machine/worker.ts';
 import { ownVersion } from '../platform/own-version.ts';
 
@@ -54,6 +60,10 @@ function createProgram(cli: Cli): Command {
     workerCommand,
     serveCommand,
     keysCommand,
+    auditCommand,
+    retentionCommand,
+    limitsCommand,
+    eraseCommand,
     setupCommand,
     doctorCommand,
     templateCommand,
@@ -62,8 +72,10 @@ function createProgram(cli: Cli): Command {
     chatCommand,
     runConversationCommand,
     scheduleCommand,
+    webhooksCommand,
     listCommand,
     showCommand,
+    usageCommand,
     pauseCommand,
     resumeCommand,
     approveCommand,

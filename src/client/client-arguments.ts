@@ -3,14 +3,28 @@ import { permissionBound } from '../definitions/agents/agent-schema.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
+import { duration as durationSchema } from '../common/duration.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textSchema } from '../common/arguments.ts';
 import { showValue } from '../common/show-value.ts';
+import { USAGE_GROUPS } from '../contracts/usage.ts';
 import { SCOPES } from '../contracts/api-key.ts';
-import type { ApproveOptions, Chat, ConnectOptions, CreateKeyOptions, EventOptions, ListFilter, SendOptions, StartOptions } from './types.ts';
+import type {
+  ApproveOptions,
+  AuditQuery,
+  Chat,
+  ConnectOptions,
+  CreateKeyOptions,
+  EventOptions,
+  ListFilter,
+  SendOptions,
+  SetLimitsOptions,
+  StartOptions,
+} from './types.ts';
 import type { CreateScheduleOptions } from './schedule-types.ts';
 
 const STATES = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] as const satisfies readonly ConversationState[];
 const MAX_LISTED = 10_000;
+const MOST_AUDITED = 1_000;
 const reason = textSchema(10_000, { min: 0 });
 
 const start = z.strictObject({
@@ -39,6 +53,7 @@ const resume = z.strictObject({
   extraTokens: count.optional(),
   extraWallTimeMs: count.optional(),
   extraStorageMb: count.optional(),
+  extraCostUsd: z.number().min(0, 'give US dollars from 0').optional(),
 });
 const list = z.strictObject({
   state: z.enum(STATES).optional(),
@@ -89,6 +104,24 @@ const schedule = z.strictObject({
   at: z.union([textSchema(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 2027-01-31T09:00:00Z' }).optional(),
 });
 
+/** What Postgres and `Date` both have. */
+const EARLIEST = Date.UTC(1970);
+const LATEST = Date.UTC(9999);
+const instant = z
+  .union([z.date(), z.iso.datetime({ offset: true }), z.iso.date()], { error: 'give a Date, or a text such as 2027-01-31 or 2027-01-31T09:00:00Z' })
+  .transform((at) => new Date(at))
+  .refine((at) => at.getTime() >= EARLIEST && at.getTime() < LATEST, { error: 'give a time from 1970 to 9998' })
+  .transform((at) => at.toISOString());
+const usage = z.strictObject({
+  from: instant.optional(),
+  to: instant.optional(),
+  group: z.enum(USAGE_GROUPS).optional(),
+  agent: name.optional(),
+  user: name.optional(),
+  tenant: name.optional(),
+  conversation: name.optional(),
+  limit: list.shape.limit,
+});
 const key = z.strictObject({
   name: id,
   scopes: z.array(z.enum(SCOPES)).min(1, 'give at least one scope'),
@@ -96,6 +129,17 @@ const key = z.strictObject({
   expiresIn: z.union([textSchema(50), z.number().positive()], { error: 'give milliseconds above 0, or a text such as 24h or 90d' }).optional(),
 });
 
+const auditQuery = z.strictObject({
+  actor: name.optional(),
+  action: name.optional(),
+  target: name.optional(),
+  tenant: name.optional(),
+  since: textSchema(100).optional(),
+  limit: z.int().min(1, `give 1 to ${MOST_AUDITED}`).max(MOST_AUDITED, `give 1 to ${MOST_AUDITED}`).optional(),
+  cursor: textSchema(100).optional(),
+});
+
+export const auditOptions = (given: unknown) => readOptions('options of audit.list', auditQuery, given) as AuditQuery;
 export const startOptions = (given: unknown) => readOptions('options of start', start, given) as StartOptions;
 export const sendOptions = (given: unknown) => readOptions('options of send', send, given) as SendOptions;
 export const eventOptions = (given: unknown) => readOptions('options of events', events, given) as EventOptions;
@@ -105,6 +149,14 @@ export const resumeOptions = (given: unknown) => readOptions('options of resume'
 export const listFilter = (given: unknown) => readOptions('filter of list', list, given) as ListFilter;
 export const connectOptions = (given: unknown) => readOptions('options of connect', connect, given) as ConnectOptions;
 export const scheduleOptions = (given: unknown) => readOptions('options of schedules.create', schedule, given) as CreateScheduleOptions;
+export const usageOptions = (given: unknown) => readOptions('options of usage', usage, given);
+const amount = z.number({ error: 'give an amount, 0 or more' }).min(0, 'give an amount, 0 or more');
+const limitNumbers = { requestsPerMinute: count.optional(), streams: count.optional(), runningConversations: count.optional(), tokensPerDay: count.optional() };
+const tenantLimits = z.strictObject({ tenant: name.optional(), key: name.optional(), ...limitNumbers, costUsdPerDay: amount.optional() });
+
+export const limitOptions = (given: unknown) => readOptions('options of limits.set', tenantLimits, given) as SetLimitsOptions;
+const rotation = z.strictObject({ overlap: durationSchema.optional(), tenant: name.optional() });
+export const rotationOptions = (given: unknown) => readOptions('options of keys.rotate', rotation, given);
 export const keyOptions = (given: unknown) => readOptions('options of keys.create', key, given) as CreateKeyOptions;
 export const scheduleNote = (given: unknown): { note?: string } =>
   readOptions('options of schedules.pause', z.strictObject({ note: reason.optional() }), given);

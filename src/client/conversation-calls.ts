@@ -1,11 +1,13 @@
 import type { WorkflowHandle } from '@temporalio/client';
+import type { AuditAction, AuditSource } from '../contracts/audit.ts';
 import type { PauseArgs, ResolveApprovalArgs, ResolveApprovalResult, ResumeArgs, SendMessageArgs, SendMessageResult } from '../contracts/conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { Store } from '../store/store.ts';
 import { checkMessageText } from './check-message.ts';
-import { temporalFailure } from './temporal-failures.ts';
-import type { TemporalLink } from './temporal.ts';
+import { temporalFailure } from './temporal/temporal-failures.ts';
+import type { TemporalLink } from './temporal/temporal.ts';
 import type { ApproveOptions, SendOptions, SentMessage } from './types.ts';
 
 type SignalName = 'pause' | 'resume' | 'interrupt' | 'stopAfterStep' | 'cancel' | 'close';
@@ -23,7 +25,12 @@ export interface ConversationCalls {
 const UPDATE_DEADLINE_MS = 10_000;
 
 /** The messages to a running conversation, with their errors translated. */
-export function createConversationCalls({ store, temporal }: { store: Store; temporal: TemporalLink }): ConversationCalls {
+export function createConversationCalls({ store, temporal }: { store: Store; temporal: TemporalLink }, by: AuditSource): ConversationCalls {
+  /** Written before the call, so that nothing can take effect without a row. */
+  const note = async (action: AuditAction, conversationId: string, target: string, details: JsonObject) => {
+    const row = await store.conversations.get(conversationId);
+    if (row) await store.audit.add({ ...by, action, target, tenantId: row.tenantId, details });
+  };
   const translated: ConversationCalls['translated'] = async (conversationId, call) => {
     try {
       return await call();
@@ -42,6 +49,8 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
   const signal: ConversationCalls['signal'] = (conversationId, name, args = {}) =>
     translated(conversationId, async () => {
       const client = await temporal.client();
+      // Its workflow takes signals until it has ended, shortly after the row says that it is closed, and does nothing with them.
+      if ((await store.conversations.get(conversationId))?.state === 'closed') throw failure('CONVERSATION_CLOSED', { conversationId });
       await client.workflow.getHandle(conversationId).signal(name, args);
     });
 
@@ -58,9 +67,12 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
     },
     async approve(conversationId, options) {
       const hash = options.hash ?? (await hashOf(store, conversationId, options.callId));
+      const { callId, answer, editedArguments } = options;
+      await note('approval.answer', conversationId, callId, { conversationId, answer, ...(editedArguments && { edited: true }) });
       return update<ResolveApprovalResult>(conversationId, 'resolveApproval', { ...options, hash });
     },
     async close(conversationId) {
+      await note('conversation.close', conversationId, conversationId, {});
       try {
         await signal(conversationId, 'close');
       } catch (error) {

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { anySignal } from '../common/any-signal.ts';
 import { eventOptions } from './client-arguments.ts';
 import type { Chat, EventOptions, Longshore } from './types.ts';
 
@@ -15,7 +16,7 @@ export function createChat(longshore: Longshore, id: string, firstTurnId?: strin
   let newestTurnId = firstTurnId;
   async function* events(options?: EventOptions) {
     const { signal, ...rest } = eventOptions(options);
-    yield* longshore.events(id, { ...rest, signal: signal ? AbortSignal.any([signal, disposed.signal]) : disposed.signal });
+    yield* longshore.events(id, { ...rest, signal: signal ? anySignal([signal, disposed.signal]) : disposed.signal });
   }
   return {
     id,

@@ -1,4 +1,5 @@
 import type { PermissionBound } from '../contracts/agent.ts';
+import type { AuditSource } from '../contracts/audit.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { fromGrantRows, grantKeyOf, toGrantRows } from '../store/plugin-grants.ts';
@@ -7,14 +8,14 @@ import { grantsOf } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types.ts';
 
 /** Grants permissions to plugins and revokes them. Workers apply the changes. */
-export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['get']): Pick<Plugins, 'grant' | 'revoke'> {
+export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['get'], by: AuditSource): Pick<Plugins, 'grant' | 'revoke'> {
   return {
     async grant(id, given) {
       const wanted = given === 'asked' ? undefined : named(given);
       const state = await get(id);
       refuseServer(state);
       const permissions = wanted ?? askedBy(state);
-      await store.plugins.grant(state.id, permissions);
+      await store.plugins.grant(state.id, permissions, by);
       return permissions;
     },
     async revoke(id, given) {
@@ -25,7 +26,7 @@ export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['ge
       const held = new Set(granted.map(grantKeyOf));
       const missing = toGrantRows(permissions).filter((row) => !held.has(grantKeyOf(row)));
       if (missing.length > 0 || granted.length === 0) throw notGranted(state, missing.length > 0 ? fromGrantRows(missing) : undefined);
-      await store.plugins.revoke(state.id, permissions);
+      await store.plugins.revoke(state.id, permissions, by);
       return permissions;
     },
   };

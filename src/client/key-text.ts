@@ -1,5 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+
+/** `lsk`: a key of the HTTP service. `lsl`: a link to one approval. `lsf`: a link to one file. `lsp`: a link to a port of a sandbox. */
+type Prefix = 'lsk' | 'lsl' | 'lsf' | 'lsp';
 
 /** A key as text: `lsk_<id>_<secret><checksum>`. Scanners for leaked secrets find it by its prefix, and a typing error by its checksum. */
 export interface KeyText {
@@ -14,22 +17,28 @@ const ID_LENGTH = 12;
 const SECRET_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 /** The lengths above. */
-const KEY = /^lsk_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+const KEY = /^(lsk|lsl|lsf|lsp)_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
-export function makeKeyText(): KeyText {
+export function makeKeyText(prefix: Prefix = 'lsk'): KeyText {
   const [keyId, secret] = [randomText(ID_LENGTH), randomText(SECRET_LENGTH)];
-  return { keyId, secret, text: `lsk_${keyId}_${secret}${checksumOf(keyId, secret)}` };
+  return { keyId, secret, text: `${prefix}_${keyId}_${secret}${checksumOf(keyId, secret)}` };
 }
 
 /** Undefined when the text is no key, or was changed on its way. */
-export function readKeyText(text: string): KeyText | undefined {
-  const [, keyId = '', secret = '', checksum] = KEY.exec(text) ?? [];
-  return checksum !== undefined && checksum === checksumOf(keyId, secret) ? { keyId, secret, text } : undefined;
+export function readKeyText(text: string, prefix: Prefix = 'lsk'): KeyText | undefined {
+  const [, kind, keyId = '', secret = '', checksum] = KEY.exec(text) ?? [];
+  return kind === prefix && checksum === checksumOf(keyId, secret) ? { keyId, secret, text } : undefined;
 }
 
 /** What is stored of a secret. A fast hash is enough, since secrets are random and long. */
 export function sha256Of(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
+}
+
+/** Whether the text has the secret of which this is stored. What is not known is compared too, so that the answer takes as long. */
+export function hasSecret(given: KeyText | undefined, stored: Buffer | undefined): boolean {
+  const isEqual = timingSafeEqual(sha256Of(given?.secret ?? ''), stored ?? Buffer.alloc(32));
+  return isEqual && given !== undefined && stored !== undefined;
 }
 
 function checksumOf(keyId: string, secret: string): string {

@@ -3,21 +3,29 @@ import { failure } from '../contracts/errors.ts';
 import { isObject } from '../contracts/json.ts';
 import { summaryLine } from '../contracts/markdown.ts';
 import { MAX_SCHEDULED_MESSAGE_LENGTH, SCHEDULED_WORKFLOW, type ScheduledConversation } from '../contracts/schedule.ts';
+import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import { checkMessageText } from './check-message.ts';
 import { atLeastAMinute, scheduleSpecOf, timingOf } from './schedule-timing.ts';
 import type { CreateScheduleOptions, Schedule } from './schedule-types.ts';
 import { findAgent, type StartParts } from './start-conversation.ts';
+import { openNote } from './temporal/sealed-note.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Creates the schedule. First checks what would otherwise fail only in a run, when no person watches. */
-export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agents' | 'taskQueue'>, client: Client, options: CreateScheduleOptions) {
+/** Creates the schedule. First checks what would otherwise fail only in a run, when no person watches; then calls `noteIt` with its tenant. */
+export async function makeSchedule(
+  { agents, taskQueue, temporal }: Omit<StartParts, 'store'>,
+  client: Client,
+  options: CreateScheduleOptions,
+  noteIt: (tenant: string) => Promise<void>,
+) {
   const { id, catchUp = '1d', maxRuns } = options;
   if (!ID.test(id)) throw bad('schedule id', `"${id}" cannot be used`, 'Write 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or digit');
   const input = inputOf(options);
   await findAgent(agents, input.agent);
   const spec = scheduleSpecOf(options, Date.now());
   const catchUpMs = atLeastAMinute('catchUp', catchUp);
+  await noteIt(input.tenant);
   const create = client.schedule.create({
     scheduleId: id,
     spec,
@@ -38,7 +46,7 @@ export async function makeSchedule({ agents, taskQueue }: Pick<StartParts, 'agen
   const handle = await create.catch((error: unknown) => {
     throw error instanceof TypeError ? bad('timing', error.message, 'Correct the times, or the time zone') : error;
   });
-  const made = readSchedule(await handle.describe());
+  const made = readSchedule(await handle.describe(), temporal.keys);
   if (made.timing.kind !== 'cron' || made.nextAt.length > 0) return made;
   await handle.delete();
   throw bad('cron', `"${made.timing.cron}" never comes`, 'Note that day of the month and day of the week both have to match');
@@ -54,7 +62,7 @@ function inputOf({ agent, user, tenant = 'default', message, keepOpen = false }:
 }
 
 /** Describes a schedule as Temporal stores it now, including changes that were made in Temporal. */
-export function readSchedule({ scheduleId, action, spec, policies, state, info }: ScheduleDescription): Schedule {
+export function readSchedule({ scheduleId, action, spec, policies, state, info }: ScheduleDescription, keys: EncryptionKeys): Schedule {
   const given = action.args?.[0];
   const input = isObject(given) ? given : {};
   const textOf = (name: keyof ScheduledConversation) => (typeof input[name] === 'string' ? input[name] : '');
@@ -68,7 +76,7 @@ export function readSchedule({ scheduleId, action, spec, policies, state, info }
     timing: timingOf(spec),
     catchUpMs: policies.catchupWindow,
     paused: state.paused,
-    ...(state.paused && state.note && { note: state.note }),
+    ...(state.paused && state.note && { note: openNote(keys, state.note) }),
     ...(state.remainingActions !== undefined && { runsLeft: state.remainingActions }),
     missedRuns: info.numActionsMissedCatchupWindow,
     nextAt: info.nextActionTimes.map((time) => time.toISOString()),

@@ -1,3 +1,4 @@
+import type { AuditSource } from '../contracts/audit.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { problemsAsWritten } from '../plugins/manager/plugin-config.ts';
@@ -8,7 +9,7 @@ import { configureOptions, flagOf, nameOf, pluginConfig } from './client-argumen
 import type { PluginState, Plugins } from './types.ts';
 
 /** Plugins of the installation: what the workers report about them and what operators set. */
-export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
+export function createPluginCalls(store: Pick<Store, 'plugins'>, by: AuditSource): Plugins {
   const list = async () => {
     const settings = new Map((await store.plugins.settings()).map((row) => [row.pluginId, row]));
     const states = new Map<string, PluginState>();
@@ -34,20 +35,20 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>): Plugins {
   return {
     list,
     get,
-    ...createGrantCalls(store, get),
+    ...createGrantCalls(store, get, by),
     async enable(id, given) {
       const enabled = flagOf('enabled', given);
-      await store.plugins.enable((await get(id)).id, enabled);
+      await store.plugins.enable((await get(id)).id, enabled, by);
     },
     async reload(id) {
-      await store.plugins.reload((await get(id)).id);
+      await store.plugins.reload((await get(id)).id, by);
     },
     async configure(id, given, options) {
       const config = pluginConfig(given);
       const { ifVersion } = configureOptions(options);
       const state = await get(id);
       await refuseUnfit(state, config);
-      const written = await store.plugins.configure(state.id, config, ifVersion);
+      const written = await store.plugins.configure(state.id, config, by, ifVersion);
       if (written) return written.configVersion;
       const problem = `its configuration was changed by another caller (it is not version ${ifVersion} any more)`;
       throw failure('INVALID_ARGUMENT', { what: `plugin "${state.id}"`, problem, fix: `Look at it and try again: longshore plugins show ${state.id}` });

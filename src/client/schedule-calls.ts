@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, type Client, type ScheduleDescription, type ScheduleExecutionResult } from '@temporalio/client';
+import type { AuditAction, AuditSource } from '../contracts/audit.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { SCHEDULED_WORKFLOW } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
@@ -7,8 +8,9 @@ import { nameOf, scheduleNote, scheduleOptions } from './client-arguments.ts';
 import { makeSchedule, readSchedule } from './make-schedule.ts';
 import { runOf } from './schedule-runs.ts';
 import type { Schedule, ScheduleRun, Schedules } from './schedule-types.ts';
+import { sealNote } from './temporal/sealed-note.ts';
 import type { StartParts } from './start-conversation.ts';
-import { temporalFailure } from './temporal-failures.ts';
+import { temporalFailure } from './temporal/temporal-failures.ts';
 
 /** Number of schedules that are described at the same time. */
 const AT_ONCE = 8;
@@ -17,8 +19,11 @@ const POLL_MS = 50;
 /** Temporal treats an empty note as no note, and then does not pause the schedule. */
 const BY_HAND = 'by an operator';
 
+/** A row of the audit log, without whose it is. */
+type Change = { action: AuditAction } & Record<string, string>;
+
 /** Schedules of this installation. Temporal stores all of them. */
-export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events'> }): Schedules {
+export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events' | 'audit'> }, by: AuditSource): Schedules {
   const { store, temporal, taskQueue } = parts;
   const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
   const isOurs = ({ action }: ScheduleDescription) => action.workflowType === SCHEDULED_WORKFLOW && action.taskQueue === taskQueue;
@@ -28,24 +33,28 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
     throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
   };
   /** Calls `work` with the handle of a schedule that exists and belongs to this installation. */
-  const withHandle = async (given: string, work: (handle: ReturnType<Client['schedule']['getHandle']>) => Promise<void>) => {
+  const withHandle = async (given: string, change: Change, work: (handle: ReturnType<Client['schedule']['getHandle']>) => Promise<void>) => {
     const id = nameOf('schedule id', given);
     await asked(id, async (client) => {
-      await describe(client, id);
+      await note(readSchedule(await describe(client, id), temporal.keys), change);
       await work(client.schedule.getHandle(id));
     });
   };
+  /** Written before the call, so that nothing can take effect without a row. */
+  const note = ({ id, tenant }: Pick<Schedule, 'id' | 'tenant'>, { action, ...details }: Change) =>
+    store.audit.add({ ...by, action, target: id, tenantId: tenant, details });
 
   return {
     create: async (given) => {
       const options = scheduleOptions(given);
-      return asked(options.id, (client) => makeSchedule(parts, client, options));
+      const noteIt = (tenant: string) => note({ id: options.id, tenant }, { action: 'schedule.create', agent: options.agent });
+      return asked(options.id, (client) => makeSchedule(parts, client, options, noteIt));
     },
     list: () =>
       asked('', async (client) => {
         const ids: string[] = [];
         for await (const { scheduleId, action } of client.schedule.list()) if (action?.workflowType === SCHEDULED_WORKFLOW) ids.push(scheduleId);
-        return describeAll(ids.toSorted(), async (id) => readSchedule(await describe(client, id)));
+        return describeAll(ids.toSorted(), async (id) => readSchedule(await describe(client, id), temporal.keys));
       }),
     get: async (given) => {
       const id = nameOf('schedule id', given);
@@ -53,24 +62,26 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
         const described = await describe(client, id);
         const actions = described.info.recentActions.toReversed();
         const runs = await Promise.all(actions.map((action) => runOf({ client, store }, id, action)));
-        return { ...readSchedule(described), runs };
+        return { ...readSchedule(described, temporal.keys), runs };
       });
     },
     pause: async (id, options) => {
       const { note } = scheduleNote(options);
-      return withHandle(id, (handle) => handle.pause(note || BY_HAND));
+      return withHandle(id, { action: 'schedule.change', change: 'pause' }, (handle) => handle.pause(sealNote(temporal.keys, note || BY_HAND)));
     },
-    resume: (id) => withHandle(id, (handle) => handle.unpause(BY_HAND)),
+    resume: (id) => withHandle(id, { action: 'schedule.change', change: 'resume' }, (handle) => handle.unpause(BY_HAND)),
     trigger: async (given) => {
       const id = nameOf('schedule id', given);
       return asked(id, async (client) => {
-        const known = (await describe(client, id)).info.recentActions.map(runIdOf);
+        const described = await describe(client, id);
+        const known = described.info.recentActions.map(runIdOf);
+        await note(readSchedule(described, temporal.keys), { action: 'schedule.trigger' });
         await client.schedule.getHandle(id).trigger('ALLOW_ALL');
         const newest = async () => (await describe(client, id)).info.recentActions.at(-1);
         return awaitRun({ newest, known, read: (action) => runOf({ client, store }, id, action) }, id);
       });
     },
-    delete: (id) => withHandle(id, (handle) => handle.delete()),
+    delete: (id) => withHandle(id, { action: 'schedule.remove' }, (handle) => handle.delete()),
   };
 }
 

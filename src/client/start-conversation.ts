@@ -1,4 +1,4 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { limitsOf } from '../definitions/agents/limits-of.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus } from '../contracts/conversation.ts';
@@ -8,10 +8,10 @@ import { makeId } from '../contracts/ids.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
 import { checkMessageText } from './check-message.ts';
-import { initialSearchAttributes } from './search-attributes.ts';
+import { initialSearchAttributes } from './temporal/search-attributes.ts';
 import { showValue } from '../common/show-value.ts';
-import { temporalFailure } from './temporal-failures.ts';
-import type { TemporalLink } from './temporal.ts';
+import { temporalFailure } from './temporal/temporal-failures.ts';
+import type { TemporalLink } from './temporal/temporal.ts';
 import type { StartOptions } from './types.ts';
 
 export interface AgentSource {
@@ -22,7 +22,7 @@ export interface AgentSource {
 
 export interface StartParts {
   store: Pick<Store, 'conversations' | 'messages'>;
-  temporal: Pick<TemporalLink, 'address' | 'client'>;
+  temporal: Pick<TemporalLink, 'address' | 'client' | 'keys'>;
   agents: AgentSource;
   taskQueue: string;
 }
@@ -33,6 +33,8 @@ const CONVERSATION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export interface StartRequest extends StartOptions {
   /** The schedule that starts the conversation. */
   scheduledBy?: ScheduledBy;
+  /** A conversation that exists must be the user's, too, and not only the tenant's. */
+  ofUser?: true;
   /** Ids of the first message and its turn; generated when absent. */
   firstMessage?: { messageId: string; turnId: string };
 }
@@ -48,25 +50,39 @@ export async function startConversation(parts: StartParts, options: StartRequest
 
   // The row and the text must exist before the workflow: its first activity reads them.
   const status = initialStatus(input);
-  await parts.store.conversations.create({ ...status, status });
-  if (options.conversationId !== undefined) await refuseForeign(parts.store, input);
+  const isNew = await parts.store.conversations.create({ ...status, status });
+  if (options.conversationId !== undefined) await refuseForeign(parts.store, input, options);
   if (input.firstMessage) await parts.store.messages.put(conversationId, input.firstMessage.messageId, options.message ?? '');
   try {
-    await client.workflow.start(CONVERSATION_WORKFLOW, {
-      workflowId: conversationId,
-      taskQueue: parts.taskQueue,
-      args: [input],
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      typedSearchAttributes: initialSearchAttributes(input, status.state === 'running' ? 'running' : 'idle'),
-      staticSummary: summaryLine(summaryOf(input)),
-    });
+    if (await startWorkflow(client, parts, input)) return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
+    if (isNew && (await isForeign(client, conversationId, parts.taskQueue))) throw failure('CONVERSATION_EXISTS', { conversationId });
+    return { conversationId };
   } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return { conversationId };
     // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status.
     await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
     throw await temporalFailure(error, { address: parts.temporal.address, conversationId, isKnown: async () => true });
   }
-  return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
+}
+
+/** Returns false when a workflow with this id exists already. */
+async function startWorkflow(client: Client, { temporal, taskQueue }: StartParts, input: ConversationInput): Promise<boolean> {
+  try {
+    await client.workflow.start(CONVERSATION_WORKFLOW, {
+      workflowId: input.conversationId,
+      taskQueue,
+      args: [input],
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      typedSearchAttributes: initialSearchAttributes(input, {
+        state: input.firstMessage ? 'running' : 'idle',
+        encrypted: temporal.keys.first !== undefined,
+      }),
+      staticSummary: summaryLine(summaryOf(input)),
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
 }
 
 export async function findAgent(source: AgentSource, id: string): Promise<Agent> {
@@ -83,10 +99,17 @@ function checkId(conversationId: unknown): void {
   throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `${showValue(conversationId)} cannot be used`, fix });
 }
 
+/** Whether the workflow belongs to another installation that uses the same Temporal namespace. */
+async function isForeign(client: Client, conversationId: string, taskQueue: string): Promise<boolean> {
+  const described = await client.workflow.getHandle(conversationId).describe();
+  return described.taskQueue !== taskQueue;
+}
+
 /** @throws CONVERSATION_EXISTS when the id is taken by a conversation of another tenant */
-async function refuseForeign(store: StartParts['store'], { conversationId, tenantId }: ConversationInput): Promise<void> {
+async function refuseForeign(store: StartParts['store'], { conversationId, tenantId, userId }: ConversationInput, { ofUser }: StartRequest): Promise<void> {
   const row = await store.conversations.get(conversationId);
-  if (row !== undefined && row.tenantId !== tenantId) throw failure('CONVERSATION_EXISTS', { conversationId });
+  // It exists by now. A caller that sees only its own tenant does not find another's.
+  if (row?.tenantId !== tenantId || (ofUser && row.userId !== userId)) throw failure('CONVERSATION_EXISTS', { conversationId });
 }
 
 function makeInput(agent: Agent, options: StartRequest): ConversationInput {

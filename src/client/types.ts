@@ -1,4 +1,5 @@
 import type { ApiKey, Scope } from '../contracts/api-key.ts';
+import type { AuditEntry } from '../contracts/audit.ts';
 import type { Agent, PermissionBound } from '../contracts/agent.ts';
 import type {
   ApprovalAnswer,
@@ -12,11 +13,14 @@ import type {
 } from '../contracts/conversation.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import type { Limits, LimitsOf } from '../contracts/limits.ts';
 import type { StoredEntry } from '../contracts/transcript.ts';
+import type { UsageGroup, UsageReport } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { KeptPluginReport } from '../store/plugin-rows.ts';
 import type { ConversationRow } from '../store/store.ts';
 import type { Schedules } from './schedule-types.ts';
+import type { Webhooks } from './webhooks/webhook-types.ts';
 
 /** Where an option names a variable, the variable is its default: see docs/settings.md. */
 export interface ConnectOptions {
@@ -94,6 +98,21 @@ export interface ListFilter {
   limit?: number;
 }
 
+export interface UsageOptions {
+  /** A Date, or a text such as `2027-01-31` or `2027-01-31T09:00:00Z`. Default: 30 days before `to`. */
+  from?: string | Date;
+  /** The first moment that does not count. Default: now. */
+  to?: string | Date;
+  /** One line for each. Default `day`. */
+  group?: UsageGroup;
+  agent?: string;
+  user?: string;
+  tenant?: string;
+  conversation?: string;
+  /** Most lines. Default 100. */
+  limit?: number;
+}
+
 /** The operations on one conversation. Every method may fail with `CONVERSATION_NOT_FOUND`, and with errors of Postgres and Temporal. */
 export interface Chat extends AsyncDisposable {
   readonly id: string;
@@ -168,14 +187,62 @@ export interface CreateKeyOptions {
   expiresIn?: number | string;
 }
 
+export interface RotateKeyOptions {
+  /** How long the old key still works: milliseconds, or a text such as `24h` (the default); `0` ends it at once. */
+  overlap?: number | string;
+  /** Only a key of this tenant. */
+  tenant?: string;
+}
+
 /** Keys of the HTTP service. */
 export interface Keys {
   /** Makes a key. Its `text` is what callers send, and is shown only now. */
   create(options: CreateKeyOptions): Promise<ApiKey & { text: string }>;
   /** Oldest first, with those that have ended; of one tenant when given. */
   list(tenant?: string): Promise<ApiKey[]>;
+  /**
+   * Makes a key with the name, scopes and tenant of another, which ends after an overlap (at `oldEndsAt`). A key that is unknown or has ended fails with
+   * `KEY_NOT_FOUND`.
+   */
+  rotate(keyId: string, options?: RotateKeyOptions): Promise<ApiKey & { text: string; oldEndsAt: string }>;
   /** Ends a key at once. An unknown one fails with `KEY_NOT_FOUND`. */
   revoke(keyId: string): Promise<ApiKey>;
+}
+
+export interface AuditQuery {
+  /** The id of who acted: of a key, a user, a conversation. */
+  actor?: string;
+  action?: string;
+  /** The id of what was changed, such as a call, a conversation or a key. */
+  target?: string;
+  tenant?: string;
+  /** Only rows of this time or later: ISO 8601, or an age such as `24h`. */
+  since?: string;
+  /** Default 50. */
+  limit?: number;
+  /** The `next` of the page before. */
+  cursor?: string;
+}
+
+/** Limits for a tenant or a key; what is absent is not limited, or as the defaults have it. */
+export interface SetLimitsOptions extends Limits {
+  tenant?: string;
+  /** Id of a key. */
+  key?: string;
+}
+
+/** Limits of the HTTP service. */
+export interface TenantLimits {
+  /** Those that differ from the defaults of the service (`LONGSHORE_LIMITS`). */
+  list(): Promise<LimitsOf[]>;
+  /** Replaces the limits of a tenant or a key; without any, the defaults hold again. */
+  set(options: SetLimitsOptions): Promise<void>;
+}
+
+/** Who changed what. Rows are added and never changed. */
+export interface AuditLog {
+  /** Newest first; `next` is absent on the last page. */
+  list(query?: AuditQuery): Promise<{ entries: AuditEntry[]; next?: string }>;
 }
 
 /** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
@@ -196,7 +263,12 @@ export interface Longshore extends AsyncDisposable {
   stopAfterStep(conversation: string | Chat): Promise<void>;
   cancel(conversation: string | Chat): Promise<void>;
   close(conversation: string | Chat): Promise<void>;
+  /** Tokens and cost of model calls. Each answer that was stored counts once. */
+  usage(options?: UsageOptions): Promise<UsageReport>;
   readonly plugins: Plugins;
   readonly keys: Keys;
+  readonly audit: AuditLog;
+  readonly limits: TenantLimits;
   readonly schedules: Schedules;
+  readonly webhooks: Webhooks;
 }

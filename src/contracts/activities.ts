@@ -1,8 +1,10 @@
 import type { ApprovalDecision } from './agent.ts';
-import type { ConversationStatus, SandboxTier, TurnOutcome, Usage } from './conversation.ts';
+import type { ConversationStatus, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { EventType } from './events.ts';
 import type { JsonObject } from './json.ts';
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
+import type { Usage } from './usage.ts';
+import type { DeliverWebhooksArgs, DeliverWebhooksResult } from './webhook.ts';
 
 /** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
 export interface ProposedCall {
@@ -43,6 +45,8 @@ export interface CallModelArgs {
   allowedTools?: string[];
   /** Bytes that the conversation may store; absent for no limit. */
   storageLimit?: number;
+  /** The conversation has a budget of cost: a model whose price is not known is not called. */
+  priceRequired?: true;
 }
 export type CallModelResult =
   | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }
@@ -104,6 +108,15 @@ export interface ApprovalEventArgs {
     | { type: 'requested'; why: string; expiresAtMs: number }
     | { type: 'resolved'; answer: 'allow' | 'allow-once' | 'deny' | 'expired'; by?: string; reason?: string };
 }
+/** A link to the page of an approval, with which it can be answered once. */
+export interface ApprovalLink {
+  url: string;
+  expiresAtMs: number;
+}
+/** Empty or absent: no link was made. */
+export interface ApprovalEventResult {
+  link?: ApprovalLink;
+}
 export interface EditArgumentsArgs {
   conversationId: string;
   agentId: string;
@@ -139,6 +152,11 @@ export interface SaveStatusArgs {
   events: { type: EventType; turnId?: string; data: JsonObject }[];
 }
 
+/** Empty or absent: the worker does not know where people reach the service. */
+export interface SaveStatusResult {
+  serviceUrl?: string;
+}
+
 export interface SandboxActionArgs {
   conversationId: string;
 }
@@ -163,12 +181,12 @@ export interface ConversationActivities {
   callModel(args: CallModelArgs): Promise<CallModelResult>;
   /** Stores a result that the model can read for a call that will not run. */
   settleCall(args: SettleCallArgs): Promise<void>;
-  recordApproval(args: ApprovalEventArgs): Promise<void>;
+  recordApproval(args: ApprovalEventArgs): Promise<ApprovalEventResult | undefined>;
   /** Validates arguments edited by an operator and stores them in place of the model's. */
   editArguments(args: EditArgumentsArgs): Promise<EditArgumentsResult>;
   acceptMessage(args: AcceptMessageArgs): Promise<void>;
   finishTurn(args: FinishTurnArgs): Promise<void>;
-  saveStatus(args: SaveStatusArgs): Promise<void>;
+  saveStatus(args: SaveStatusArgs): Promise<SaveStatusResult | undefined>;
   freezeSandbox(args: FreezeSandboxArgs): Promise<SandboxActionResult>;
   hibernateSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
   archiveSandbox(args: HibernateSandboxArgs): Promise<SandboxActionResult>;
@@ -188,4 +206,10 @@ export interface ToolProgress {
   stdoutBytes: number;
   stderrBytes: number;
   lastLine: string;
+}
+
+/** The activities of the senders of webhooks, which have a task queue of their own. */
+export interface WebhookActivities {
+  /** Sends what waits for an endpoint, in order, for some seconds. */
+  deliverWebhooks(args: DeliverWebhooksArgs): Promise<DeliverWebhooksResult>;
 }

@@ -34,6 +34,8 @@ export interface Budget {
    * this limit.
    */
   storageMb?: number;
+  /** US dollars for model calls over the conversation's life. Absent: no limit. */
+  costUsd?: number;
 }
 
 /** A file or directory of the worker's machine that is copied into a sandbox when it is created. */

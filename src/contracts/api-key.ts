@@ -1,5 +1,17 @@
 /** What a key of the HTTP service may do. `admin` includes the others and the management of keys; approving is a scope of its own. */
-export const SCOPES = ['conversations:read', 'conversations:write', 'approvals:resolve', 'admin'] as const;
+export const SCOPES = [
+  'conversations:read',
+  'conversations:write',
+  'approvals:resolve',
+  'webhooks:read',
+  'webhooks:write',
+  'codec:decode',
+  'files:read',
+  'files:write',
+  'sandbox:exec',
+  'ports:connect',
+  'admin',
+] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** A key as it is listed; its secret is shown once, when it is made. */

@@ -1,6 +1,7 @@
 import type { AgentLimits } from './agent.ts';
 import type { JsonObject } from './json.ts';
 import type { ScheduledBy } from './schedule.ts';
+import type { UsageTotals } from './usage.ts';
 
 export const CONVERSATION_WORKFLOW = 'conversation';
 
@@ -19,17 +20,12 @@ export type ConversationState = 'running' | 'idle' | 'awaiting-approval' | 'paus
  */
 export type SandboxTier = 'none' | 'running' | 'frozen' | 'hibernated' | 'stopped' | 'archived' | 'lost' | 'destroyed';
 
-export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime' | 'storage';
+export type BudgetKind = 'turns' | 'steps' | 'tokens' | 'wallTime' | 'storage' | 'cost';
 export type PauseReason =
   | { by: 'operator'; note?: string }
   | { by: 'budget'; exhausted: BudgetKind; limit: number }
   /** This approval was not answered in time; it keeps waiting. */
   | { by: 'approval'; callId: string; tool: string };
-
-export interface Usage {
-  inputTokens: number;
-  outputTokens: number;
-}
 
 /** Start arguments of the conversation workflow; `carried` is set by continue-as-new only. */
 export interface ConversationInput {
@@ -67,6 +63,8 @@ export interface CarriedConversation {
   recentMessages: { messageId: string; turnId: string }[];
   wake?: Wake;
   paused?: PauseReason;
+  /** Absent while not paused, and in a pause that began under an earlier version. */
+  pausedAtMs?: number;
   turnsUsed: number;
   tokensUsed: number;
   workedMs: number;
@@ -76,6 +74,13 @@ export interface CarriedConversation {
   extraTurns: number;
   extraTokens: number;
   extraWallTimeMs: number;
+  extraStorageMb?: number;
+  /** Absent while nothing was paid or granted. */
+  costUsd?: number;
+  unknownCost?: true;
+  extraCostUsd?: number;
+  /** Where people reach the HTTP service. */
+  serviceUrl?: string;
 }
 
 // ---- messages to a running conversation (all arguments are one flat JSON object) ----
@@ -128,6 +133,8 @@ export interface ResumeArgs {
   extraTokens?: number;
   extraWallTimeMs?: number;
   extraStorageMb?: number;
+  /** US dollars; the only amount that may be less than 1. */
+  extraCostUsd?: number;
 }
 
 export interface WakeArgs {
@@ -169,6 +176,8 @@ export interface ConversationStatus {
   tokensUsed: number;
   /** Bytes that the conversation uses in the database; set when the status is read from the database. */
   storedBytes?: number;
+  /** Tokens and cost of its model calls; set when the status is read from the database, once a call has been stored. */
+  usage?: UsageTotals;
   workedMs: number;
   sandboxTier: SandboxTier;
   /** How the last turn ended, and why when it did not finish normally; absent before a turn has ended. */

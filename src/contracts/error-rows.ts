@@ -1,10 +1,5 @@
-/** One row of the error table; docs/errors.md is checked against it. */
-interface ErrorRow {
-  /** Template; `{name}` is filled from the error's values. Says what is wrong, with which value, and what to do next. */
-  message: string;
-  httpStatus: number;
-  retryable: boolean;
-}
+import type { ErrorRow } from './error-row.ts';
+import { SERVICE_ERRORS } from './service-errors.ts';
 
 /** Every error that Longshore raises on purpose. */
 export const ERRORS = {
@@ -129,6 +124,12 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  MODEL_PRICE_UNKNOWN: {
+    message:
+      'The price of "{model}" is not known, and agent "{agent}" has budget.costUsd. Name the model in the file of LONGSHORE_PRICES and start the workers again, or remove budget.costUsd.',
+    httpStatus: 400,
+    retryable: false,
+  },
   MODEL_SCRIPT_MISMATCH: {
     message: 'Script {file}, step {step}: {problem}. Correct the script, or the agent that it is for.',
     httpStatus: 500,
@@ -205,6 +206,16 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  PORT_CLOSED: {
+    message: 'No connection to port {port} of sandbox "{sandboxId}": {problem}. Start a server on this port in the sandbox, and try again',
+    httpStatus: 502,
+    retryable: true,
+  },
+  PORT_FAILED: {
+    message: 'The server on port {port} of sandbox "{sandboxId}" gives no answer that can be passed on: {problem}',
+    httpStatus: 502,
+    retryable: true,
+  },
   DETACHED: { message: 'Detached from "{execId}"; it runs on in its sandbox. Follow it again with attach("{execId}").', httpStatus: 409, retryable: true },
   INTERRUPTED: { message: '"{callId}" was interrupted. Start it again if it is still needed.', httpStatus: 409, retryable: false },
   DOCKER_UNAVAILABLE: {
@@ -235,43 +246,14 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
-  NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
-  UNAUTHENTICATED: {
-    message: 'This request needs a valid key: {problem}. Send it as "Authorization: Bearer lsk_…"; an operator makes one with: longshore keys create <name>',
-    httpStatus: 401,
-    retryable: false,
-  },
-  SCOPE_MISSING: {
-    message: 'This key lacks the scope {scope}. Use a key that has it; an operator makes one with: longshore keys create <name> --scope {scope}',
-    httpStatus: 403,
-    retryable: false,
-  },
-  OPERATOR_REQUIRED: {
+  TEMPORAL_NOT_PREPARED: {
     message:
-      'This key belongs to a tenant, and {what} are for operators. Use a key of all tenants; an operator makes one with: longshore keys create <name> --scope admin',
-    httpStatus: 403,
-    retryable: false,
-  },
-  KEY_NOT_FOUND: { message: 'No key "{keyId}". List them with: longshore keys ls', httpStatus: 404, retryable: false },
-  ROUTE_NOT_FOUND: { message: 'No route {method} {path}. /openapi.json lists the routes', httpStatus: 404, retryable: false },
-  BODY_TOO_LARGE: { message: 'The body of the request has more than {limit} bytes. Send less, or put it into a file', httpStatus: 413, retryable: false },
-  STREAM_LIMIT: { message: 'This key has {limit} streams open, as many as it may. Close one of them, or use another key', httpStatus: 429, retryable: true },
-  IDEMPOTENCY_MISMATCH: {
-    message: 'Idempotency-Key "{key}" was used for another request. Give each request a key of its own, and repeat a request unchanged',
-    httpStatus: 422,
-    retryable: false,
-  },
-  CONVERSATION_EXISTS: {
-    message: 'The id "{conversationId}" is taken by a conversation that is not yours. Choose another, or leave it out to get a new one',
-    httpStatus: 409,
-    retryable: false,
-  },
-  SERVICE_UNREACHABLE: {
-    message: 'The Longshore service cannot be reached at {url}: {problem}. Check the address, or start it: longshore serve',
+      'The namespace "{namespace}" of Temporal at {address} lacks search attributes of this version: {missing}. Register them, which may be repeated: longshore setup',
     httpStatus: 503,
-    retryable: true,
+    retryable: false,
   },
-  SERVICE_AWAY: { message: 'The service cannot do this now ({cause}). Try again; its log says more at request {request}', httpStatus: 503, retryable: true },
+  NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
+  ...SERVICE_ERRORS,
   TURN_FAILED: { message: 'Turn {turnId} ended as {outcome}: {problem}', httpStatus: 502, retryable: false },
   CONFIG_INVALID: { message: '{name}: {problem}. {fix}', httpStatus: 500, retryable: false },
   SETUP_FAILED: { message: '{step}: {problem}. {fix}', httpStatus: 500, retryable: false },

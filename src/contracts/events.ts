@@ -2,6 +2,7 @@ import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome 
 import type { JsonObject } from './json.ts';
 import type { ScheduledBy } from './schedule.ts';
 import type { ContentPart } from './transcript.ts';
+import type { Usage } from './usage.ts';
 
 export const EVENT_TYPES = [
   'conversation.started',
@@ -44,7 +45,7 @@ export interface EventData {
   'turn.started': { wokenBy?: string };
   'turn.finished': { outcome: TurnOutcome; message?: string };
   'step.started': { step: number; attempt: number };
-  'step.finished': { usage: { inputTokens: number; outputTokens: number } };
+  'step.finished': { usage: Usage };
   'text.delta': { text: string };
   'reasoning.delta': { text: string };
   /**

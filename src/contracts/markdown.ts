@@ -4,6 +4,8 @@ import { cutMiddle, splitMiddle, visibleLine } from './visible-text.ts';
 const LONGEST_LOOKED_AT = 4_000;
 /** Longest summary of a workflow or an activity, in bytes. */
 const MAX_SUMMARY_BYTES = 200;
+/** Longest summary as JSON, in bytes. Temporal refuses payloads of a summary with more than 400 bytes, and encryption adds up to 145. */
+const MAX_SUMMARY_JSON_BYTES = 250;
 /** Links, images, addresses that become links, HTML, headings, quotes, lists. */
 const ACTIVE = /[<>`]|\[.*\]|:\/\/|www\.|^\s*(?:[#+-]|\d+[.)])/;
 
@@ -25,7 +27,7 @@ export function summaryLine(text: string): string {
   for (let limit = MAX_SUMMARY_BYTES; ; limit = Math.floor(limit * 0.8)) {
     const cut = cutMiddle(line, limit);
     const shown = ACTIVE.test(cut) ? codeSpan(cut) : cut;
-    if (new TextEncoder().encode(shown).length <= MAX_SUMMARY_BYTES) return shown;
+    if (fits(shown)) return shown;
   }
 }
 
@@ -37,8 +39,13 @@ function summaryOfLong(text: string): string {
     const [start, end] = [splitMiddle(head, limit)?.head ?? head, splitMiddle(tail, Math.floor(limit / 2))?.tail ?? tail];
     const cut = `${start.slice(0, limit)} …cut, ${text.length} characters in all… ${end}`;
     const shown = ACTIVE.test(cut) ? codeSpan(cut) : cut;
-    if (new TextEncoder().encode(shown).length <= MAX_SUMMARY_BYTES) return shown;
+    if (fits(shown)) return shown;
   }
+}
+
+function fits(summary: string): boolean {
+  const bytes = (text: string) => new TextEncoder().encode(text).length;
+  return bytes(summary) <= MAX_SUMMARY_BYTES && bytes(JSON.stringify(summary)) <= MAX_SUMMARY_JSON_BYTES;
 }
 
 function lineOf(text: string): string {

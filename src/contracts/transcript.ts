@@ -1,5 +1,5 @@
-import type { Usage } from './conversation.ts';
 import type { JsonObject } from './json.ts';
+import type { Usage } from './usage.ts';
 
 /** A piece of content given to a model or a user; `data` is base 64. */
 export type ContentPart =
@@ -24,6 +24,9 @@ export type TranscriptEntry =
   | { role: 'assistant'; parts: AssistantPart[]; usage?: Usage }
   | { role: 'tool'; callId: string; tool: string; content: ContentPart[]; isError: boolean }
   | { role: 'note'; text: string };
+
+/** The answer of a model, with what it used. */
+export type Answer = TranscriptEntry & { role: 'assistant'; usage: Usage };
 
 /** A transcript entry as stored: `seq` orders the conversation, and `turnId` and `stepId` say where the entry belongs. */
 export interface StoredEntry {

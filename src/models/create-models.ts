@@ -7,7 +7,9 @@ import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Logger } from '../platform/log.ts';
 import type { LanguageModelOfProvider } from './measured-arguments.ts';
+import { modelName } from '../common/model-name.ts';
 import type { Model } from './model.ts';
+import { createPrices, type Prices } from './prices/prices.ts';
 import { createProviderModel } from './provider-model.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 import { createScriptedModel } from './scripted-model.ts';
@@ -16,6 +18,8 @@ import { createScriptedModel } from './scripted-model.ts';
 export interface Models {
   /** The agent's model. Fails with `MODEL_NOT_SUPPORTED` for an unusable string, and with `MODEL_AUTH` when its key is not set. */
   get(agent: Agent): Model;
+  /** Whether the price of the agent's model is known. */
+  isPriced(agent: Agent): boolean;
 }
 
 interface Connection {
@@ -60,16 +64,28 @@ const PROVIDERS: Record<string, Provider> = {
 };
 
 /** Creates the models. Keys are read through `readEnvironment` when an agent's model is first used. */
-export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger }): Models {
+export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger; prices?: Prices }): Models {
+  const { prices = createPrices() } = dependencies;
   const made = new WeakMap<Agent, Model>();
   // Otherwise the library prints its warnings to the console, into the output of commands.
   globalThis.AI_SDK_LOG_WARNINGS = ({ warnings, provider, model }) =>
     dependencies.log.debug({ provider, model, warnings }, 'the model provider gave a warning');
   return {
     get(agent) {
-      const model = made.get(agent) ?? createModel(agent, dependencies.readEnvironment);
+      const model = made.get(agent) ?? withCost(createModel(agent, dependencies.readEnvironment), modelName(agent), prices);
       made.set(agent, model);
       return model;
+    },
+    isPriced: (agent) => prices.has(modelName(agent)),
+  };
+}
+
+/** Adds its cost to the usage of each answer. */
+function withCost(model: Model, name: string, prices: Prices): Model {
+  return {
+    async answer(request, onDelta) {
+      const { usage, ...answer } = await model.answer(request, onDelta);
+      return { ...answer, usage: { ...usage, costUsd: answer.isUnmeasured ? null : prices.costOf(name, usage) } };
     },
   };
 }

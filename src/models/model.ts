@@ -1,6 +1,6 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { AssistantPart, StoredEntry } from '../contracts/transcript.ts';
-import type { Usage } from '../contracts/conversation.ts';
+import type { Usage } from '../contracts/usage.ts';
 
 /** A tool in the form that a model gets. `name` is the provider-safe alias. */
 export interface ModelTool {
@@ -27,7 +27,10 @@ export type ModelDelta = { type: 'text'; text: string } | { type: 'reasoning'; t
 /** The answer of a model. Tool calls have the name that the model used, or the full id where it is known; the caller makes their `callId`. */
 export interface ModelAnswer {
   parts: AssistantPart[];
+  /** Its cost is added by what makes the models. */
   usage: Usage;
+  /** The provider reported no tokens: those of `usage` are 0, and the cost is not known. */
+  isUnmeasured?: true;
 }
 
 /** One model behind one interface. Errors are `MODEL_*` failures; a rate limit may carry `retryAfterMs` in its values. */

@@ -1,4 +1,5 @@
-import { jsonSchema, streamText, tool, type FinishReason, type TextStreamPart, type ToolSet } from 'ai';
+import { jsonSchema, streamText, tool, type FinishReason, type LanguageModelUsage, type TextStreamPart, type ToolSet } from 'ai';
+import { anySignal } from '../common/any-signal.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { AssistantPart } from '../contracts/transcript.ts';
 import { withMeasuredArguments, type LanguageModelOfProvider } from './measured-arguments.ts';
@@ -10,6 +11,8 @@ import type { ProviderTraits } from './provider-traits.ts';
 const CALL_SETTINGS = new Set(['temperature', 'maxOutputTokens', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'stopSequences', 'seed', 'headers']);
 /** A request fails when the provider sends nothing for this long; local models may think for minutes before their first token. */
 const SILENCE_MS = 300_000;
+/** Of one call; far more than any has. */
+const MOST_TOKENS = 1_000_000_000;
 
 /** A model behind a provider's API. The caller retries: each `answer` makes one request. */
 export function createProviderModel(settings: { languageModel: LanguageModelOfProvider; traits: ProviderTraits; options: JsonObject; secret: string }): Model {
@@ -29,7 +32,7 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
           tools: toToolSet(request.tools),
           providerOptions,
           maxRetries: 0,
-          abortSignal: AbortSignal.any([request.signal, silence.signal]),
+          abortSignal: anySignal([request.signal, silence.signal]),
           // Errors arrive in the stream; by default the library prints them as well.
           onError: () => undefined,
         });
@@ -72,7 +75,7 @@ class AnswerBuilder {
   readonly #excesses: ReadonlyMap<string, string>;
   readonly #parts: AssistantPart[] = [];
   readonly #open = new Map<string, SpokenPart>();
-  #end: { reason: FinishReason; inputTokens: number; outputTokens: number } | undefined;
+  #end: { reason: FinishReason; usage: LanguageModelUsage } | undefined;
 
   constructor({ tools, onDelta, excesses }: { tools: ModelTool[]; onDelta: (delta: ModelDelta) => void; excesses: ReadonlyMap<string, string> }) {
     this.#tools = tools;
@@ -90,7 +93,7 @@ class AnswerBuilder {
       case 'tool-call':
         return this.#addCall(part);
       case 'finish':
-        this.#end = { reason: part.finishReason, inputTokens: part.totalUsage.inputTokens ?? 0, outputTokens: part.totalUsage.outputTokens ?? 0 };
+        this.#end = { reason: part.finishReason, usage: part.totalUsage };
         return;
       case 'error':
         throw part.error;
@@ -103,12 +106,12 @@ class AnswerBuilder {
 
   finish(): ModelAnswer {
     if (!this.#end) throw new Error('the answer was cut off');
-    const { reason, ...usage } = this.#end;
+    const { reason, usage } = this.#end;
     if (reason === 'error') throw new Error('the provider ended the answer with an error');
     if (reason === 'content-filter' && this.#parts.length === 0)
       throw Object.assign(new Error('the content filter of the provider removed the answer'), { code: 'content_filter' });
     const parts = this.#parts.filter((part) => part.type !== 'text' || part.text !== '');
-    return { parts, usage };
+    return { parts, ...usageOf(usage) };
   }
 
   #addText(part: TextStreamPart<ToolSet> & { type: 'text-delta' | 'reasoning-delta' | 'reasoning-start' | 'reasoning-end' }): void {
@@ -137,6 +140,25 @@ class AnswerBuilder {
       ...(providerMetadata && { providerMetadata: providerMetadata as JsonObject }),
     });
   }
+}
+
+function usageOf({ inputTokens, outputTokens, inputTokenDetails }: LanguageModelUsage): Pick<ModelAnswer, 'usage' | 'isUnmeasured'> {
+  // Some of the library's providers leave the details out.
+  const { cacheReadTokens, cacheWriteTokens } = (inputTokenDetails as LanguageModelUsage['inputTokenDetails'] | undefined) ?? {};
+  return {
+    usage: {
+      inputTokens: tokens(inputTokens),
+      outputTokens: tokens(outputTokens),
+      ...(cacheReadTokens !== undefined && { cacheReadTokens: tokens(cacheReadTokens) }),
+      ...(cacheWriteTokens !== undefined && { cacheWriteTokens: tokens(cacheWriteTokens) }),
+    },
+    ...(inputTokens === undefined && outputTokens === undefined && { isUnmeasured: true }),
+  };
+}
+
+/** A gateway may report any number. */
+function tokens(reported: number | undefined): number {
+  return reported !== undefined && Number.isFinite(reported) ? Math.min(Math.max(0, Math.round(reported)), MOST_TOKENS) : 0;
 }
 
 function problemOf(input: unknown): string | undefined {

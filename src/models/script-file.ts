@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { withoutUndefined } from '../common/without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
-import { readYaml } from '../common/yaml-document.ts';
+import { readYamlFile } from '../platform/read-yaml-file.ts';
 
 const json = z.json();
 const call = z.strictObject({
@@ -11,7 +11,10 @@ const call = z.strictObject({
   /** What must be true of the call's result; see `checkExpectation`. */
   expect: z.record(z.string(), json).optional(),
 });
-const usage = z.strictObject({ inputTokens: z.int().min(0), outputTokens: z.int().min(0) });
+const tokens = z.int().min(0);
+const usage = z
+  .strictObject({ inputTokens: tokens, outputTokens: tokens, cacheReadTokens: tokens.optional(), cacheWriteTokens: tokens.optional() })
+  .transform(withoutUndefined);
 const step = z
   .strictObject({
     think: z.string().min(1).optional(),
@@ -39,28 +42,8 @@ export type Script = z.infer<typeof script>;
 export type ScriptStep = Script['steps'][number];
 
 /** Reads and checks a script; a bad one fails with `MODEL_NOT_SUPPORTED`, naming file, line, path and problem. */
-export async function readScript(file: string): Promise<Script> {
-  const read = readYaml(await readText(file));
-  if ('syntax' in read) throw unusable(file, `it is not YAML (${read.syntax})`);
-  if ('aliases' in read) throw unusable(file, `its aliases cannot be resolved (${read.aliases})`, read.cause);
-  const { document, lines, value } = read;
-  const parsed = script.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const path = (issue?.path ?? []).filter((part) => typeof part !== 'symbol');
-  const node = document.getIn(path, true) as { range?: [number, number, number] } | undefined;
-  const line = node?.range ? ` (line ${lines.linePos(node.range[0]).line})` : '';
-  throw unusable(file, `${path.join('.') || 'the file'}${line}: ${issue?.message}`);
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw unusable(file, (error as Error).message, error);
-  }
-}
-
-function unusable(file: string, problem: string, cause?: unknown): Error {
-  return failure('MODEL_NOT_SUPPORTED', { model: `scripted/${file}`, problem, fix: 'Correct the script; docs/guides/models.md shows its form' }, cause);
+export function readScript(file: string): Promise<Script> {
+  return readYamlFile(file, script, (problem, cause) =>
+    failure('MODEL_NOT_SUPPORTED', { model: `scripted/${file}`, problem, fix: 'Correct the script; docs/guides/models.md shows its form' }, cause),
+  );
 }

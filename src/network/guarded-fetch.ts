@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
 import { Agent, fetch as undiciFetch, type Response as UndiciResponse } from 'undici';
+import { abortAfter } from '../common/abort-after.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { createAddressPolicy, oddityOfHost, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
 
@@ -11,11 +12,13 @@ export interface GuardedFetchOptions extends AddressPolicyOptions {
   timeoutMs?: number;
   /** Size limit of a request's and of a response's body, after decompression. Default 10 MB. */
   maxBytes?: number;
+  /** `dropped`: the caller needs only status and headers. The body is read as far as the limits let it, so that the connection can be used again, and dropped. */
+  answers?: 'read' | 'dropped';
 }
 
 export interface GuardedFetch extends AsyncDisposable {
   /**
-   * As the standard fetch, with the whole body read before it resolves.
+   * As the standard fetch, with the whole body read before it resolves. A fetch whose answers are dropped follows no redirect.
    * @throws NETWORK_REFUSED for what the policy forbids, NETWORK_FAILED for other failures.
    */
   fetch(this: void, url: string | URL, init?: RequestInit): Promise<Response>;
@@ -41,18 +44,19 @@ interface Hop {
  * so that a name whose address changes in between has no effect; every redirect is checked like a first request.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES, answers = 'read' } = options;
   // In lower case, as in URLs.
   const hosts = options.hosts.map((host) => host.toLowerCase());
   const policy = createAddressPolicy(options);
   const agent = new Agent({ connect: { lookup: checkedLookup(policy), timeout: timeoutMs }, keepAliveTimeout: 4_000 });
   return {
     async fetch(target, init = {}) {
-      const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(init.signal ? [init.signal] : [])]);
+      const signal = abortAfter(timeoutMs, ...(init.signal ? [init.signal] : []));
       let hop = await firstHop(target, init, maxBytes);
       for (let redirects = 0; ; redirects += 1) {
         await checkHop(hop, hosts, policy);
         const response = await send(hop, agent, signal);
+        if (answers === 'dropped') return await dropBody(response, maxBytes);
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
         if (location === null || init.redirect === 'manual') return await readAll(response, hop.url, maxBytes, redirects > 0);
         await response.body?.cancel();
@@ -171,6 +175,19 @@ async function readAll(response: UndiciResponse, url: URL, maxBytes: number, red
   const bodyless = status === 204 || status === 205 || status === 304;
   const answer = new Response(bodyless ? null : Buffer.concat(chunks), { status, statusText, headers });
   return Object.defineProperties(answer, { url: { value: url.href }, redirected: { value: redirected } });
+}
+
+async function dropBody(response: UndiciResponse, maxBytes: number): Promise<Response> {
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > maxBytes) break;
+    }
+  } catch {
+    // The answer is its status and headers, which have come.
+  }
+  return new Response(null, { status: response.status, headers: [...response.headers] });
 }
 
 function bare(hostname: string): string {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { duration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
+import { readLimits } from './read-limits.ts';
+import { readEncryptionKeys } from './encryption-keys.ts';
 
 const text = z.string().min(1);
 /** Well-known passwords: that of the development stack, and those that attackers try first. */
@@ -17,6 +19,14 @@ const names = z
       .map((name) => name.trim())
       .filter((name) => name !== ''),
   );
+const isOrigin = (text: string) => URL.canParse(text) && new URL(text).origin === text;
+/** Keys of an issuer that come over a network without TLS could be anybody's. */
+const webAddress = text.refine((value) => URL.canParse(value) && isTrusted(new URL(value)), 'write https://host/…; http only for an address of this machine');
+/** Browsers take the cookies of previews over TLS alone, but from this machine. */
+const isPreviewAddress = (address: string) => {
+  const [, scheme, rest] = /^(https?):\/\/\*\.([a-z0-9.-]+(?::\d+)?)$/.exec(address) ?? [];
+  return rest !== undefined && URL.canParse(`${scheme}://${rest}`) && (scheme === 'https' || /(?:^|\.)localhost$/.test(new URL(`http://${rest}`).hostname));
+};
 const schema = z.object({
   /** Address of the Temporal frontend, `host:port`. */
   TEMPORAL_ADDRESS: text.default('127.0.0.1:7233'),
@@ -53,10 +63,22 @@ const schema = z.object({
   LONGSHORE_PLUGIN_PROCESSES: z.coerce.number().int().min(1).max(10_000).default(128),
   /** Days after the end of a conversation at which its calls and their output are removed; 0 keeps them. */
   LONGSHORE_RETENTION_DAYS: z.coerce.number().min(0).default(90),
+  /** How long a closed conversation is kept, such as `365d`; then all of it is removed. `0` keeps it. A tenant may have another retention. */
+  LONGSHORE_RETENTION: text.refine((value) => value === '0' || (duration.safeParse(value).data ?? 0) > 0, 'write 365d, or 0 to keep them').default('0'),
   /** Addresses and CIDR ranges, separated by commas. Plugins may reach them although they are not public, if their permissions name the host. */
   LONGSHORE_PLUGIN_ADDRESSES: text.optional(),
+  /** Addresses and CIDR ranges, separated by commas. Webhooks may go to them although they are not public. */
+  LONGSHORE_WEBHOOK_ADDRESSES: text.optional(),
+  /** How long a webhook waits after its first failure, the second, and so on; the last is that of all further ones. */
+  LONGSHORE_WEBHOOK_PAUSES: text
+    .refine((list) => list.split(',').every((pause) => duration.safeParse(pause.trim()).success), 'write durations such as 5s,30s,2m')
+    .default('5s,30s,2m,10m,30m,1h'),
+  /** A webhook that has failed for so long is disabled. */
+  LONGSHORE_WEBHOOK_GIVE_UP: text.refine((value) => duration.safeParse(value).success, 'write a duration such as 24h').default('24h'),
   /** A directory whose files tools may forward into sandboxes. */
   LONGSHORE_FILES: text.optional(),
+  /** A YAML or JSON file with the prices of models, in place of the table of the package. */
+  LONGSHORE_PRICES: text.optional(),
   /** Where archived sandboxes are stored: `file:///directory` or `s3://bucket/prefix`. Default: in Postgres. */
   LONGSHORE_BLOBS: text.optional(),
   /** The most snapshots that one sandbox may have. */
@@ -70,13 +92,60 @@ const schema = z.object({
     .string()
     .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:9464')
     .optional(),
+  /** Address of a collector that takes OTLP over HTTP. Without it, nothing is traced. Headers and the like have variables of OpenTelemetry's own. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .string()
+    .refine((value) => /^https?:/.test(value) && URL.canParse(value), 'write an address such as http://127.0.0.1:4318')
+    .optional(),
+  /** The part of the turns that is traced, 0 to 1. */
+  LONGSHORE_TRACE_RATIO: z.coerce.number().min(0).max(1).default(1),
+  /** Where a worker serves the sandboxes of its host to `longshore serve`, `host:port`; port 0 is any free one. */
+  LONGSHORE_HOST_ADDRESS: z
+    .string()
+    .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:0')
+    .default('127.0.0.1:0'),
   /** Where `longshore serve` serves the HTTP API, `host:port`. */
   LONGSHORE_API_ADDRESS: z
     .string()
     .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:8280')
     .default('127.0.0.1:8280'),
+  /** What each tenant may use of the HTTP API, where operators set nothing else for it: `requestsPerMinute=600,runningConversations=20`. */
+  LONGSHORE_LIMITS: text
+    .default('streams=100')
+    .refine((value) => readLimits(value) !== undefined, 'write names of limits with numbers, such as requestsPerMinute=600,streams=100'),
+  /** The most connections that a process of `longshore serve` has open. */
+  LONGSHORE_API_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(10_000),
+  /** The same of one address of the network; 0 for as many. A proxy makes all connections from its own address. */
+  LONGSHORE_API_CONNECTIONS_PER_ADDRESS: z.coerce.number().int().min(0).max(1_000_000).default(0),
   /** How long `longshore serve` still answers after it was told to stop, while `/readyz` says so and load balancers send no more requests to it: `5s`. */
   LONGSHORE_API_DRAIN: text.refine((value) => value === '0' || duration.safeParse(value).success, 'write 5s, or 0').default('0'),
+  /** Keys that encrypt what Temporal stores: `id1:base64,id2:base64`. The first encrypts, all decrypt. */
+  LONGSHORE_ENCRYPTION_KEYS: text.optional(),
+  /** Origins of Temporal's UI, `https://temporal.example.org`, separated by commas. Their pages may decrypt payloads at `/codec` of the HTTP API. */
+  LONGSHORE_CODEC_ORIGINS: names.refine((origins) => origins.every(isOrigin), 'write https://host or http://host:port, without a path'),
+  /** An OpenID Connect issuer whose tokens (JWT) the HTTP API takes beside its keys. */
+  LONGSHORE_OIDC_ISSUER: webAddress.optional(),
+  /** The audience that its tokens for this service have. */
+  LONGSHORE_OIDC_AUDIENCE: text.optional(),
+  /** Where its keys are (JWKS). Default: where its discovery document says. */
+  LONGSHORE_OIDC_KEYS: webAddress.optional(),
+  /** The algorithms that may sign, separated by commas. */
+  LONGSHORE_OIDC_ALGORITHMS: names
+    .transform((given) => (given.length === 0 ? ['RS256', 'PS256', 'ES256', 'EdDSA'] : given))
+    .refine(
+      (given) => given.every((name) => /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/.test(name)),
+      'use algorithms with public keys, such as RS256,ES256',
+    ),
+  /** The claims of its tokens with the tenant, the user and the scopes. */
+  LONGSHORE_OIDC_TENANT_CLAIM: text.default('tenant'),
+  LONGSHORE_OIDC_USER_CLAIM: text.default('sub'),
+  LONGSHORE_OIDC_SCOPE_CLAIM: text.default('scope'),
+  /** Where callers reach the HTTP API, such as `https://longshore.example`: for links that it makes. Default: the address of the request that asks for one. */
+  LONGSHORE_PUBLIC_URL: text.refine((value) => /^https?:\/\//.test(value) && URL.canParse(value), 'write https://host').optional(),
+  /** `yes`: details of conversations in Temporal have links to approvals, with which anyone who reads them can answer. Needs `LONGSHORE_PUBLIC_URL`. */
+  LONGSHORE_TEMPORAL_LINKS: z.enum(['yes', 'no']).default('no'),
+  /** Hosts for previews of ports of sandboxes: `https://*.preview.example.org`. Default: a path of the HTTP API, where pages have no origin. */
+  LONGSHORE_PREVIEW_URL: text.refine(isPreviewAddress, 'write https://*.host; http only for *.localhost').optional(),
   /** Where tools, caches and the development stack's data are kept. */
   LONGSHORE_HOME: text.default(join(homedir(), '.cache', 'longshore')),
   LONGSHORE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
@@ -94,7 +163,13 @@ export type Config = z.infer<typeof schema>;
 export function loadConfig(env: Record<string, string | undefined> = process.env): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    // Every process says at its start that its keys are not usable; the message has no key.
+    readEncryptionKeys(parsed.data.LONGSHORE_ENCRYPTION_KEYS);
+    if (parsed.data.LONGSHORE_TEMPORAL_LINKS === 'yes' && parsed.data.LONGSHORE_PUBLIC_URL === undefined)
+      throw failure('CONFIG_INVALID', { name: 'LONGSHORE_TEMPORAL_LINKS', problem: 'links need the address of the service', fix: 'Set LONGSHORE_PUBLIC_URL' });
+    return parsed.data;
+  }
   const issue = parsed.error.issues[0];
   const name = String(issue?.path[0]);
   throw failure('CONFIG_INVALID', {
@@ -115,6 +190,10 @@ export function checkDatabaseUrl({ NODE_ENV }: Pick<Config, 'NODE_ENV'>, url: st
     problem: 'its password is a well-known default, and NODE_ENV is "production"',
     fix: 'Give the database user a password of its own, and use an address with it',
   });
+}
+
+function isTrusted({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname));
 }
 
 function passwordOf(url: string): string {

@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 
 export type { Logger };
 
-const SECRET_KEYS = ['apiKey', 'authorization', 'password', 'secret', 'token', 'DATABASE_URL', 'headers.authorization'];
+const SECRET_KEYS = ['apiKey', 'authorization', 'password', 'secret', 'token', 'DATABASE_URL', 'LONGSHORE_ENCRYPTION_KEYS', 'headers.authorization'];
 
 /**
  * Makes the process's logger: JSON lines to stderr. Fields with the names of secrets are redacted at the first three levels.

@@ -32,13 +32,13 @@ const UI_PORT_OFFSET = 1000;
  * Starts the servers of a development machine on the addresses of the configuration. Their data are kept under `LONGSHORE_HOME`, so a later start finds
  * the same conversations. Servers that the environment names are used and not started.
  */
-export async function startDevStack({ config, log, ports = {}, signal }: DevStackOptions): Promise<DevStack> {
+export async function startDevStack({ config, log, ports = {}, uiCodec, signal }: DevStackOptions): Promise<DevStack> {
   const home = join(config.LONGSHORE_HOME, 'dev');
   await ensureOwnDirectory(home);
   const stops: (() => Promise<void>)[] = [];
   const stop = () => stopAll(stops);
   const started = await startTogether<[Started, Started, Started]>(signal, (ending) => [
-    temporal(config, { home, stops, log, port: ports.temporal, signal: ending }),
+    temporal(config, { home, stops, log, port: ports.temporal, uiCodec, signal: ending }),
     postgres(config, { home, stops, log, port: ports.postgres, signal: ending }),
     sandboxes(config, log, ending),
   ]).catch(async (error: unknown) => {
@@ -58,6 +58,8 @@ export interface DevStackOptions {
   config: Config;
   log: (line: string) => void;
   ports?: DevPorts;
+  /** Where Temporal's UI has payloads decrypted. */
+  uiCodec?: string | undefined;
   /** Aborts the start, and ends the servers that were started. */
   signal: AbortSignal;
 }
@@ -83,7 +85,7 @@ interface Start {
   signal: AbortSignal;
 }
 
-async function temporal(config: Config, { home, stops, port: wanted, log, signal }: Start): Promise<Started> {
+async function temporal(config: Config, { home, stops, port: wanted, uiCodec, log, signal }: Start & { uiCodec: string | undefined }): Promise<Started> {
   if (wanted === undefined && readEnvironment('TEMPORAL_ADDRESS')) return {};
   const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log, signal });
   const port = wanted ?? (Number(config.TEMPORAL_ADDRESS.split(':').at(-1)) || DEFAULT_TEMPORAL_PORT);
@@ -91,6 +93,7 @@ async function temporal(config: Config, { home, stops, port: wanted, log, signal
     program,
     port,
     uiPort: port + UI_PORT_OFFSET,
+    uiCodec,
     databaseFile: join(home, 'temporal.sqlite'),
     namespace: config.TEMPORAL_NAMESPACE,
     stateDir: home,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { arch, platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { abortAfter } from '../common/abort-after.ts';
 import { failure } from '../contracts/errors.ts';
 import { mustRun, runCommand } from '../platform/run-command.ts';
 import { hasProgram, installPackages } from './system-packages.ts';
@@ -67,7 +68,7 @@ async function fetchArchive(signal: AbortSignal | undefined): Promise<Buffer> {
   const [module, version] = TOOLCHAIN.split('@');
   const url = `${moduleProxy()}/${module}/@v/${version}.zip`;
   try {
-    const answer = await fetch(url, { signal: AbortSignal.any([AbortSignal.timeout(FETCH_TIMEOUT_MS), ...(signal ? [signal] : [])]) });
+    const answer = await fetch(url, { signal: abortAfter(FETCH_TIMEOUT_MS, ...(signal ? [signal] : [])) });
     if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
     const archive = Buffer.from(await answer.arrayBuffer());
     const sha256 = createHash('sha256').update(archive).digest('hex');

@@ -1,29 +1,18 @@
 import type { Connection } from '@temporalio/client';
+import { INDEXED_TYPES, missingAttributes, SEARCH_ATTRIBUTES } from '../contracts/search-attributes.ts';
 
-/** Values of Temporal's enum IndexedValueType. */
-const KEYWORD = 2;
-const BOOL = 5;
 const ALREADY_EXISTS = 6;
-
-/** The search attributes of conversations, with their types. */
-export const SEARCH_ATTRIBUTES = {
-  AgentId: KEYWORD,
-  UserId: KEYWORD,
-  TenantId: KEYWORD,
-  ConversationState: KEYWORD,
-  SandboxTier: KEYWORD,
-  AwaitingApproval: BOOL,
-} as const;
 
 /** Registers the search attributes that the namespace does not have. May be repeated, and run by several processes at once. Returns the missing names. */
 export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<string[]> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-  const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in customAttributes));
+  const missing = missingAttributes(customAttributes).flatMap(({ name, problem }) => (problem === 'missing' ? [name] : []));
   if (missing.length === 0) return [];
   try {
-    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing) });
+    const searchAttributes = Object.fromEntries(missing.map((name) => [name, INDEXED_TYPES[SEARCH_ATTRIBUTES[name]]]));
+    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes });
   } catch (error) {
     if ((error as { code?: number }).code !== ALREADY_EXISTS) throw error;
   }
-  return missing.map(([name]) => name);
+  return missing;
 }

@@ -1,3 +1,5 @@
+import { anySignal } from '../common/any-signal.ts';
+
 /**
  * Starts the parts of a stack and waits for them. When one fails, or `signal` is aborted, the signal of all parts is aborted and all are waited for, so that
  * the caller can stop everything that was started. Then this rejects with the first reason.
@@ -7,7 +9,7 @@ export async function startTogether<T extends unknown[]>(
   start: (signal: AbortSignal) => { [Part in keyof T]: Promise<T[Part]> },
 ): Promise<T> {
   const ending = new AbortController();
-  const parts = start(AbortSignal.any([signal, ending.signal]));
+  const parts = start(anySignal([signal, ending.signal]));
   try {
     return (await Promise.race([Promise.all(parts), rejectOnAbort(signal)])) as T;
   } catch (error) {

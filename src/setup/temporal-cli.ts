@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { abortAfter } from '../common/abort-after.ts';
 import { inTime } from '../common/in-time.ts';
 import { failure } from '../contracts/errors.ts';
 import { ensureOwnDirectory } from '../platform/own-path.ts';
@@ -53,7 +54,7 @@ function cached(home: string): string {
 }
 
 async function download(home: string, log: (line: string) => void, signal: AbortSignal | undefined): Promise<boolean> {
-  const reachable = await fetch(DOWNLOAD_SITE, { signal: AbortSignal.any([AbortSignal.timeout(REACH_TIMEOUT_MS), ...(signal ? [signal] : [])]) }).then(
+  const reachable = await fetch(DOWNLOAD_SITE, { signal: abortAfter(REACH_TIMEOUT_MS, ...(signal ? [signal] : [])) }).then(
     () => true,
     () => false,
   );

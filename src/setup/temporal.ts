@@ -16,6 +16,8 @@ export interface TemporalOptions {
   port: number;
   /** When absent, the server has no UI. */
   uiPort?: number;
+  /** Where the UI has payloads decrypted. */
+  uiCodec?: string | undefined;
   /** When absent, the data are in memory and are lost when the server ends. The file's directory has to exist. */
   databaseFile?: string;
   namespace: string;
@@ -54,14 +56,14 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   return { ...server.facts, shared: server.shared, stop: server.stop };
 }
 
-function argumentsOf({ port, uiPort, databaseFile, namespace }: TemporalOptions): string[] {
+function argumentsOf({ port, uiPort, uiCodec, databaseFile, namespace }: TemporalOptions): string[] {
   const settings = Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
   const flags = ['--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace, '--log-level', 'warn'];
   return [
     'server',
     'start-dev',
     ...flags,
-    ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort), ...(uiCodec === undefined ? [] : ['--ui-codec-endpoint', uiCodec])]),
     ...(databaseFile === undefined ? [] : ['--db-filename', databaseFile, ...PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma])]),
     ...settings,
   ];

@@ -1,3 +1,4 @@
+import { failure } from '../contracts/errors.ts';
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './database/announcer.ts';
@@ -6,6 +7,7 @@ import type { Database, SqlValue } from './database/database.ts';
 import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
+import { toTotals, USAGE_TOTALS, type TotalsRow } from './service/usage-sql.ts';
 import type { ConversationRow, Store } from './store.ts';
 
 // Running calls and the sandbox's state change more often than the status is saved, so they are read from their own tables.
@@ -14,7 +16,8 @@ const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, c
   (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool) order by t.started_at, t.position) from tool_calls t
     where t.conversation_id = conversations.conversation_id and t.state = 'running' and t.turn_id = status->>'turnId') as running_calls,
   (select json_build_object('turnId', e.turn_id, 'at', e.at, 'data', e.data) from events e
-    where e.conversation_id = conversations.conversation_id and e.type = 'turn.finished' order by e.seq desc limit 1) as last_turn`;
+    where e.conversation_id = conversations.conversation_id and e.type = 'turn.finished' order by e.seq desc limit 1) as last_turn,
+  (select row_to_json(used) from (select ${USAGE_TOTALS} from model_calls m where m.conversation_id = conversations.conversation_id) used) as used`;
 
 interface Row {
   conversation_id: string;
@@ -28,6 +31,7 @@ interface Row {
   stored_bytes: number;
   sandbox_state: SandboxState | null;
   running_calls: ConversationStatus['runningCalls'] | null;
+  used: TotalsRow;
   last_turn: { turnId: string | null; at: string; data: EventData['turn.finished'] } | null;
 }
 
@@ -36,6 +40,10 @@ const CREATE = `with counter as (
     values ($1, $2, $3, $4, $5, $6, json_array_length($7::json)) on conflict do nothing returning conversation_id, event_seq
   ), logged as (${insertEvents('$7')})
   select 1 from counter`;
+
+const ASKED_TIMES = 3;
+/** Who asks for an existing conversation may start its workflow again: it is not removed then. */
+const ASK = `update conversations set asked_at = clock_timestamp() where conversation_id = $1 returning removing_at is not null as removing`;
 
 const SAVE_STATUS = `with ${newEvents('$4')}, counter as (
     update conversations set state = $2, status = $3, updated_at = clock_timestamp(), ${countEvents(NEW_EVENTS)}
@@ -60,8 +68,18 @@ export function createConversations({ database, announcer }: { database: Databas
     const { scheduledBy } = row.status;
     const started = [{ type: 'conversation.started' as const, data: { agentId, userId, tenantId, ...(scheduledBy && { scheduledBy }) } }];
     const values = [row.conversationId, row.agentId, row.userId, row.tenantId, row.state, toJsonText(row.status), eventsText(started)];
-    const created = await database.query('conversations.create', CREATE, values);
-    if (created.length > 0) announcer.announce(row.conversationId);
+    for (let tries = 0; tries < ASKED_TIMES; tries += 1) {
+      const created = await database.query('conversations.create', CREATE, values);
+      if (created.length > 0) {
+        announcer.announce(row.conversationId);
+        return true;
+      }
+      const [asked] = await database.query<{ removing: boolean }>('conversations.ask', ASK, [row.conversationId]);
+      if (asked?.removing) throw failure('CONVERSATION_REMOVING', { conversationId: row.conversationId });
+      // Without a row, its removal has just ended, or it belongs to another tenant, which the caller finds out.
+      if (asked) return false;
+    }
+    return false;
   };
   return {
     ...createConversationBytes({ database }),
@@ -99,17 +117,18 @@ const CONDITIONS = {
   agentId: 'agent_id = ',
   userId: 'user_id = ',
   tenantId: 'tenant_id = ',
-  hasApprovals: "(json_array_length(status->'pendingApprovals') > 0) = ",
   olderThan: '(created_at, conversation_id) < (select created_at, conversation_id from conversations where conversation_id = ',
 } as const;
 type ConditionName = keyof typeof CONDITIONS;
 
 async function list(database: Database, filter: Parameters<Store['conversations']['list']>[0]): Promise<ConversationRow[]> {
   const names = (Object.keys(CONDITIONS) as ConditionName[]).filter((name) => filter[name] !== undefined);
+  // The words of the index, which a value in a placeholder would not find.
+  const inbox = filter.hasApprovals ? 'waiting_calls > 0 and ' : '';
   const conditions = names.map((name, index) => `${CONDITIONS[name]}$${index + 2}${name === 'olderThan' ? ')' : ''}`).join(' and ') || 'true';
-  const sql = `select ${COLUMNS} from conversations where ${conditions} order by created_at desc, conversation_id desc limit $1`;
+  const sql = `select ${COLUMNS} from conversations where ${inbox}${conditions} order by created_at desc, conversation_id desc limit $1`;
   const values: SqlValue[] = [filter.limit, ...names.map((name) => filter[name] ?? null)];
-  const rows = await database.query<Row>(`conversations.list:${names.join()}`, sql, values);
+  const rows = await database.query<Row>(`conversations.list:${inbox && 'inbox,'}${names.join()}`, sql, values);
   return rows.map(toConversation);
 }
 
@@ -124,6 +143,7 @@ function toConversation(row: Row): ConversationRow {
       ...row.status,
       sandboxTier: storedTierOf(row),
       storedBytes: row.stored_bytes,
+      ...(row.used.calls > 0 && { usage: toTotals(row.used) }),
       ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
       runningCalls: row.running_calls ?? [],
     },

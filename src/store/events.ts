@@ -2,7 +2,8 @@ import { failure } from '../contracts/errors.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
-import { appendingOnce, countEvents, EVENT_COLUMNS, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents, toEvent, type EventRow } from './event-sql.ts';
+import { EVENT_COLUMNS, toEvent, type EventRow } from './database/event-row.ts';
+import { appendingOnce, countEvents, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
 import { createEventWatch } from './database/event-watch.ts';
 import { followEvents } from './follow-events.ts';
 import { followTopic } from './database/follow-topic.ts';
@@ -38,6 +39,9 @@ const SENT_BY = `select (data->>'index')::integer as index from events where con
 
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
+const MESSAGE_STARTS = `select seq from events where conversation_id = $1 and ($2::bigint is null or seq < $2)
+  and (type = 'turn.started' or (type = 'message.received' and data->>'steers' is distinct from 'true')) order by seq desc limit $3`;
+
 const LAST_TURN = `select data from events where conversation_id = $1 and type = 'turn.finished' order by seq desc limit 1`;
 
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
@@ -60,6 +64,10 @@ export function createEvents({ database, announcer, listener }: { database: Data
     async turnStart(conversationId, turnId) {
       const [found] = await database.query<{ seq: number }>('events.turnStart', TURN_START, [conversationId, turnId]);
       return found?.seq ?? 0;
+    },
+    async messageStarts(conversationId, { before, limit }) {
+      const rows = await database.query<{ seq: number }>('events.messageStarts', MESSAGE_STARTS, [conversationId, before ?? null, limit]);
+      return rows.map(({ seq }) => seq);
     },
     async lastTurn(conversationId) {
       const [found] = await database.query<{ data: EventData['turn.finished'] }>('events.lastTurn', LAST_TURN, [conversationId]);

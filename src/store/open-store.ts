@@ -1,4 +1,13 @@
-import { createApiKeys } from './api-keys.ts';
+import { createApiKeys } from './service/api-keys.ts';
+import { createRequestAnswers } from './service/request-answers.ts';
+import { createLimitRows } from './service/limits.ts';
+import { createUsageRows } from './service/usage.ts';
+import { createPreviewLinks } from './service/preview-links.ts';
+import { createApprovalLinks } from './service/approval-links.ts';
+import { createAudit } from './service/audit.ts';
+import { createFileLinks } from './service/file-links.ts';
+import { createHosts } from './service/hosts.ts';
+import { createRemoval } from './service/removal.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
 import type { Logger } from '../platform/log.ts';
 import { createAnnouncer } from './database/announcer.ts';
@@ -10,11 +19,13 @@ import { createMessages } from './messages.ts';
 import { isMigrated, migrate } from './database/migrate.ts';
 import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
+import { createWebhooks } from './service/webhooks.ts';
 import { createPools } from './pools.ts';
 import { createSandboxRows } from './sandboxes.ts';
 import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
 import type { Store } from './store.ts';
+import { prepareTenantRole } from './database/tenant-role.ts';
 import { createTemporalHome } from './temporal-home.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { createTranscript } from './transcript.ts';
@@ -31,7 +42,7 @@ export interface BlobOptions {
  * Opens the store on a Postgres database and brings its schema up to date if necessary. Every method may fail with `POSTGRES_UNAVAILABLE`;
  * connections are restored automatically. Dispose it to close them.
  * @param options.blobs where archives are kept, and the name of the installation; Postgres by default
- * @param options.poolSize maximum of connections (default 10); one more when events are followed
+ * @param options.poolSize maximum of connections (default 10), and as many again for statements of tenants; one more when events are followed
  */
 export async function openStore(options: { url: string; log: Logger; poolSize?: number; blobs?: BlobOptions }): Promise<Store> {
   const { url, log, blobs: { LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation } = { LONGSHORE_INSTALLATION: 'longshore' } } = options;
@@ -54,13 +65,24 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     events: createEvents(parts),
     sandboxes: createSandboxRows(parts),
     pluginStore: createPluginStore(parts),
+    webhooks: createWebhooks(parts),
     apiKeys: createApiKeys(parts),
+    limits: createLimitRows(parts),
+    requestAnswers: createRequestAnswers(parts),
+    usage: createUsageRows(parts),
+    audit: createAudit(parts),
+    hosts: createHosts(parts),
+    removal: createRemoval(parts),
+    approvalLinks: createApprovalLinks(parts),
+    fileLinks: createFileLinks(parts),
+    previewLinks: createPreviewLinks(parts),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),
     snapshots: createSnapshots(parts),
     samples: createSamples(parts),
     blobs,
     plugins: createPluginStates(parts),
+    prepareTenants: () => prepareTenantRole(url),
     async ping() {
       return database.query('ping', 'select 1', []).then(
         () => true,

@@ -1,4 +1,5 @@
 import type { PermissionBound } from '../contracts/agent.ts';
+import type { AuditAction, AuditSource } from '../contracts/audit.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
@@ -8,6 +9,8 @@ import type { Listener } from './database/listener.ts';
 import { addGrants, removeGrants } from './change-grants.ts';
 import { fromGrantRows, type GrantRow } from './plugin-grants.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings } from './plugin-rows.ts';
+import { insertAudit } from './service/audit-sql.ts';
+import { sourceText } from './service/audit.ts';
 import type { Store } from './store.ts';
 
 /** Announced in the same way as a conversation's events; no conversation has such an id. */
@@ -19,20 +22,34 @@ const SETTINGS =
   'plugin_id as "pluginId", enabled, config, config_version as "configVersion", config_problem as "configProblem", reloads, updated_at as "updatedAt", ' +
   "(select json_agg(json_build_object('permission', permission, 'value', value) order by permission, value) from plugin_grants g where g.plugin_id = plugin_settings.plugin_id) as grants";
 
-const ENABLE = `insert into plugin_settings (plugin_id, enabled) values ($1, $2)
+/** A change of settings with its row in the audit log. */
+const audited = (change: string, action: AuditAction, source: string) =>
+  `with changed as (${change}), noted as (${insertAudit({ from: 'changed', action, target: '"pluginId"', details: `json_build_object('configVersion', "configVersion")`, source })}) select * from changed`;
+
+const SET_ENABLED = `insert into plugin_settings (plugin_id, enabled) values ($1, $2)
   on conflict (plugin_id) do update set enabled = excluded.enabled, updated_at = clock_timestamp() returning ${SETTINGS}`;
+const ENABLE = audited(SET_ENABLED, 'plugin.enable', '$3');
+const DISABLE = audited(SET_ENABLED, 'plugin.disable', '$3');
 
 /** With a version, only if it is the current one; a plugin without a row has version 0. */
-const CONFIGURE = `insert into plugin_settings (plugin_id, config, config_version) select $1, $2, 1 where coalesce($3::integer, 0) = 0 or exists (select 1 from plugin_settings where plugin_id = $1)
+const CONFIGURE = audited(
+  `insert into plugin_settings (plugin_id, config, config_version) select $1, $2, 1 where coalesce($3::integer, 0) = 0 or exists (select 1 from plugin_settings where plugin_id = $1)
   on conflict (plugin_id) do update set config = excluded.config, config_version = plugin_settings.config_version + 1, former_config = plugin_settings.config,
     config_problem = null, updated_at = clock_timestamp()
-  where $3::integer is null or plugin_settings.config_version = $3 returning ${SETTINGS}`;
+  where $3::integer is null or plugin_settings.config_version = $3 returning ${SETTINGS}`,
+  'plugin.configure',
+  '$4',
+);
 
 const TAKE_BACK = `update plugin_settings set config = former_config, config_version = config_version + 1, config_problem = $3, updated_at = clock_timestamp()
   where plugin_id = $1 and config_version = $2 and config_problem is null returning 1`;
 
-const RELOAD = `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
-  on conflict (plugin_id) do update set reloads = plugin_settings.reloads + 1, updated_at = clock_timestamp() returning ${SETTINGS}`;
+const RELOAD = audited(
+  `insert into plugin_settings (plugin_id, reloads) values ($1, 1)
+  on conflict (plugin_id) do update set reloads = plugin_settings.reloads + 1, updated_at = clock_timestamp() returning ${SETTINGS}`,
+  'plugin.reload',
+  '$2',
+);
 
 const REPORT = `insert into plugin_reports (host_id, name, plugin_id, health, report) values ($1, $2, $3, $4, $5)
   on conflict (host_id, name) do update set plugin_id = excluded.plugin_id, health = excluded.health, report = excluded.report, reported_at = clock_timestamp()`;
@@ -65,22 +82,23 @@ export function createPluginStates({ database, announcer, listener }: { database
     if (!row) throw new Error('the settings of a plugin were not written');
     return row;
   };
-  const regrant = async (change: typeof addGrants, pluginId: string, permissions: PermissionBound) => {
-    await change(database, pluginId, permissions);
+  const regrant = async (change: typeof addGrants, pluginId: string, permissions: PermissionBound, by: AuditSource) => {
+    await change(database, pluginId, permissions, by);
     announcer.announce(TOPIC);
     return changed((await settings()).find((row) => row.pluginId === pluginId));
   };
   return {
     settings,
-    enable: async (pluginId, enabled) => changed(await change('plugins.enable', ENABLE, [pluginId, enabled])),
-    configure: (pluginId, config, ifVersion) => change('plugins.configure', CONFIGURE, [pluginId, toJsonText(config), ifVersion ?? null]),
+    enable: async (pluginId, enabled, by) =>
+      changed(await change(enabled ? 'plugins.enable' : 'plugins.disable', enabled ? ENABLE : DISABLE, [pluginId, enabled, sourceText(by)])),
+    configure: (pluginId, config, by, ifVersion) => change('plugins.configure', CONFIGURE, [pluginId, toJsonText(config), ifVersion ?? null, sourceText(by)]),
     async takeBackConfig(pluginId, version, problem) {
       const taken = await database.query('plugins.takeBack', TAKE_BACK, [pluginId, version, problem]);
       if (taken.length > 0) announcer.announce(TOPIC);
     },
-    reload: async (pluginId) => changed(await change('plugins.reload', RELOAD, [pluginId])),
-    grant: (pluginId, permissions) => regrant(addGrants, pluginId, permissions),
-    revoke: (pluginId, permissions) => regrant(removeGrants, pluginId, permissions),
+    reload: async (pluginId, by) => changed(await change('plugins.reload', RELOAD, [pluginId, sourceText(by)])),
+    grant: (pluginId, permissions, by) => regrant(addGrants, pluginId, permissions, by),
+    revoke: (pluginId, permissions, by) => regrant(removeGrants, pluginId, permissions, by),
     async report(hostId, { name, pluginId, health, ...report }) {
       await database.query('plugins.report', REPORT, [hostId, name, pluginId ?? null, health, toJsonText({ ...report, since: new Date().toISOString() })]);
     },

@@ -59,7 +59,7 @@ const SET_EGRESS = `update sandboxes set options = (options::jsonb || jsonb_buil
 /** The lifetime of a sandbox that belongs to a conversation is decided by the conversation. */
 const ADOPT = `update sandboxes set conversation_id = $3::text, expires_at = case when $3::text is null then expires_at end
   where sandbox_id = $1 and tenant_id = $2 and (conversation_id is null or conversation_id = $3::text
-    or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed'))
+    or exists (select from conversations former where former.conversation_id = sandboxes.conversation_id and former.state = 'closed' and former.removing_at is null for share))
   returning ${SANDBOX_COLUMNS}`;
 
 export function createSandboxRows({ database, announcer }: { database: Database; announcer: Announcer }): Store['sandboxes'] {

@@ -1,11 +1,12 @@
+import type { AuditSource } from '../contracts/audit.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { ConversationState, ConversationStatus } from '../contracts/conversation.ts';
 import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
-import type { ApiKey } from '../contracts/api-key.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
-import type { StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { ServiceRows } from './service/service-rows.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
 import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
 import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
@@ -37,8 +38,8 @@ export interface ConversationFilter {
   agentId?: string;
   userId?: string;
   tenantId?: string;
-  /** Whether calls wait for a person. */
-  hasApprovals?: boolean;
+  /** Only those with calls that wait for a person. */
+  hasApprovals?: true;
   olderThan?: string;
   limit: number;
 }
@@ -56,10 +57,10 @@ export interface TemporalNamespace {
   id?: string;
 }
 
-export interface Store {
+export interface Store extends ServiceRows {
   conversations: {
-    /** Inserts the row and the `conversation.started` event; does nothing when the id exists. */
-    create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<void>;
+    /** Inserts the row and the `conversation.started` event; keeps the row that exists with the id. Returns whether it was inserted. @throws CONVERSATION_REMOVING */
+    create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<boolean>;
     get(conversationId: string): Promise<ConversationRow | undefined>;
     /** Newest first. `olderThan`: the id of a conversation, such as the last of the page before. */
     list(filter: ConversationFilter): Promise<ConversationRow[]>;
@@ -87,7 +88,13 @@ export interface Store {
   transcript: {
     /** Idempotent by `key`: the same key of one conversation is stored once. Returns whether it was new. */
     append(conversationId: string, turnId: string, stepId: string | undefined, key: string, entry: TranscriptEntry): Promise<boolean>;
-    read(conversationId: string, afterSeq?: number): Promise<StoredEntry[]>;
+    /**
+     * Stores the model's answer of a step (key = step id) and what its call used, in one transaction. Returns false when the step has an answer: then neither is
+     * stored.
+     */
+    addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string): Promise<boolean>;
+    /** In order; of a number of entries at most, when given. */
+    read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
     /** The newest message of the user in a turn. */
     messageOf(conversationId: string, turnId: string): Promise<StoredEntry | undefined>;
   };
@@ -124,6 +131,8 @@ export interface Store {
     news(conversationId: string, signal: AbortSignal): AsyncIterable<void>;
     /** Number of the event that started a turn; 0 when it has not started. With it, a reader of one turn skips the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
+    /** Numbers of the events that began messages of users, which did not join a turn, and turns of the agent; newest first, before event `before`. */
+    messageStarts(conversationId: string, page: { before?: number; limit: number }): Promise<number[]>;
     /** How the newest ended turn ended; undefined before a turn has ended. */
     lastTurn(conversationId: string): Promise<EventData['turn.finished'] | undefined>;
     /** Bytes of each stream of a call that its `tool.output` events contain. */
@@ -178,19 +187,6 @@ export interface Store {
     list(shelf: PluginShelf, prefix: string): Promise<string[]>;
     /** Removes expired entries. */
     sweep(): Promise<void>;
-  };
-  /** Keys of the HTTP service. */
-  apiKeys: {
-    /** `ttlMs`: milliseconds until the key expires; absent: never. */
-    create(key: Pick<ApiKey, 'keyId' | 'name' | 'scopes' | 'tenantId'> & { secretSha256: Buffer; ttlMs?: number }): Promise<ApiKey>;
-    /** A key that can be used: neither expired nor revoked. */
-    find(keyId: string): Promise<(ApiKey & { secretSha256: Buffer }) | undefined>;
-    /** Oldest first, ended ones included; of one tenant when given. */
-    list(tenantId?: string): Promise<ApiKey[]>;
-    /** Undefined when there is no such key (of that tenant, when given). */
-    revoke(keyId: string, tenantId?: string): Promise<ApiKey | undefined>;
-    /** Notes the use of a key, at most once a minute. */
-    used(keyId: string): Promise<void>;
   };
   temporalHome: {
     /** Returns the Temporal namespace that owns the database; claims it for this one if it had none. */
@@ -253,19 +249,19 @@ export interface Store {
   plugins: {
     /** Settings of the plugins that have any. */
     settings(): Promise<PluginSettings[]>;
-    enable(pluginId: string, enabled: boolean): Promise<PluginSettings>;
+    enable(pluginId: string, enabled: boolean, by: AuditSource): Promise<PluginSettings>;
     /** Replaces the configuration; with `ifVersion`, only if that is the current version. Undefined when it is not. */
-    configure(pluginId: string, config: JsonObject, ifVersion?: number): Promise<PluginSettings | undefined>;
+    configure(pluginId: string, config: JsonObject, by: AuditSource, ifVersion?: number): Promise<PluginSettings | undefined>;
     /**
      * Restores the configuration before `version`, under a new version, if `version` is still the newest. A configuration that was restored is not reverted
      * again.
      */
     takeBackConfig(pluginId: string, version: number, problem: string): Promise<void>;
-    reload(pluginId: string): Promise<PluginSettings>;
+    reload(pluginId: string, by: AuditSource): Promise<PluginSettings>;
     /** Adds to the permissions that operators granted. */
-    grant(pluginId: string, permissions: PermissionBound): Promise<PluginSettings>;
+    grant(pluginId: string, permissions: PermissionBound, by: AuditSource): Promise<PluginSettings>;
     /** Revokes exactly these values. */
-    revoke(pluginId: string, permissions: PermissionBound): Promise<PluginSettings>;
+    revoke(pluginId: string, permissions: PermissionBound, by: AuditSource): Promise<PluginSettings>;
     report(hostId: string, report: PluginReport): Promise<void>;
     /** Keeps a host's reports from being treated as those of an absent host; has to be called again within a minute. */
     stillHere(hostId: string): Promise<void>;
@@ -275,6 +271,8 @@ export interface Store {
     /** Yields at once, and then whenever the settings may have changed, until `signal` aborts or the store closes. */
     follow(signal: AbortSignal): AsyncIterable<void>;
   };
+  /** Makes the database ready for `asTenant`. @throws CONFIG_INVALID with what an administrator of the database has to do */
+  prepareTenants(): Promise<void>;
   /** True when the database answers. */
   ping(): Promise<boolean>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -1,4 +1,5 @@
 import type { Database } from './database/database.ts';
+import { forAllTenants } from './database/tenant-scope.ts';
 import type { Store, TemporalNamespace } from './store.ts';
 
 const CLAIM = `insert into temporal_home as home (namespace, namespace_id) values ($1, $2)
@@ -10,7 +11,9 @@ const MOVE = `insert into temporal_home (namespace, namespace_id) values ($1, $2
 export function createTemporalHome({ database }: { database: Database }): Store['temporalHome'] {
   return {
     async claim({ name, id }): Promise<TemporalNamespace> {
-      const [row] = await database.query<{ namespace: string; namespace_id: string | null }>('temporalHome.claim', CLAIM, [name, id ?? null]);
+      // The first call of a client that needs Temporal may be one of a tenant.
+      const values = [name, id ?? null];
+      const [row] = await forAllTenants(() => database.query<{ namespace: string; namespace_id: string | null }>('temporalHome.claim', CLAIM, values));
       return { name: row?.namespace ?? name, ...(typeof row?.namespace_id === 'string' && { id: row.namespace_id }) };
     },
     async move({ name, id }) {

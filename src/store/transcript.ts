@@ -15,7 +15,22 @@ const APPEND = `with counter as (
   )
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
 
-const READ = 'select seq, turn_id, step_id, at, entry from transcript where conversation_id = $1 and seq > $2 order by seq';
+const ADD_ANSWER = `with counter as (
+    update conversations set transcript_seq = transcript_seq + 1, stored_bytes = stored_bytes + octet_length($4::json::text)
+    where conversation_id = $1 and not exists (select 1 from transcript where conversation_id = $1 and key = $3)
+    returning conversation_id, transcript_seq, tenant_id, agent_id, user_id
+  ), added as (
+    insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
+    select conversation_id, transcript_seq, $3, $2, $3, clock_timestamp(), $4::json from counter
+    on conflict (conversation_id, key) do nothing returning conversation_id
+  ), used as (
+    insert into model_calls (conversation_id, step_id, turn_id, tenant_id, agent_id, user_id, model,
+      input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)
+    select conversation_id, $3, $2, tenant_id, agent_id, user_id, $5, $6, $7, $8, $9, $10 from counter join added using (conversation_id)
+  )
+  select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
+
+const READ = 'select seq, turn_id, step_id, at, entry from transcript where conversation_id = $1 and seq > $2 order by seq limit $3';
 
 const MESSAGE_OF = `select seq, turn_id, step_id, at, entry from transcript
   where conversation_id = $1 and turn_id = $2 and entry->>'role' = 'user' order by seq desc limit 1`;
@@ -36,8 +51,16 @@ export function createTranscript({ database }: { database: Database }): Store['t
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       return result.added;
     },
-    async read(conversationId, afterSeq = 0) {
-      const rows = await database.query<Row>('transcript.read', READ, [conversationId, afterSeq]);
+    async addAnswer({ conversationId, turnId, stepId }, entry, model) {
+      const { inputTokens, outputTokens, cacheReadTokens = null, cacheWriteTokens = null, costUsd = null } = entry.usage;
+      const used = [model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd];
+      const values = [conversationId, turnId, stepId, toJsonText(entry), ...used];
+      const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.addAnswer', ADD_ANSWER, values);
+      if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
+      return result.added;
+    },
+    async read(conversationId, afterSeq = 0, limit) {
+      const rows = await database.query<Row>('transcript.read', READ, [conversationId, afterSeq, limit ?? null]);
       return rows.map(entryOf);
     },
     async messageOf(conversationId, turnId) {

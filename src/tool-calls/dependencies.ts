@@ -1,3 +1,4 @@
+import type { ApprovalLink } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Logger } from '../platform/log.ts';
@@ -20,6 +21,13 @@ export type StartConversation = (options: {
   scheduledBy: ScheduledBy;
 }) => Promise<{ conversationId: string }>;
 
+/** Where people reach the HTTP service, for the details of conversations in Temporal. */
+export interface ServiceLinks {
+  url: string;
+  /** Makes a link to an approval; `expiresAtMs` is 0 when the approval waits without limit. Absent: Temporal gets no such links. */
+  toApproval?: (approval: { conversationId: string; callId: string; hash: string; expiresAtMs: number }) => Promise<ApprovalLink | undefined>;
+}
+
 /** Everything that the activities of a worker use. */
 export interface ActivityDependencies {
   store: Store;
@@ -30,6 +38,8 @@ export interface ActivityDependencies {
   models: Models;
   services: PluginServices;
   startConversation: StartConversation;
+  /** Absent when it is not known where people reach the HTTP service. */
+  service?: ServiceLinks | undefined;
   log: Logger;
   /** Receives figures about tool calls; absent when they are not collected. */
   metrics?: CallMetrics;

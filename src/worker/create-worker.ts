@@ -1,17 +1,26 @@
+import { hostname } from 'node:os';
 import { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
 import type { StartConversation } from '../tool-calls/dependencies.ts';
 import type { Config } from '../platform/config.ts';
-import { checkNamespace } from '../client/own-namespace.ts';
+import { readEncryptionKeys } from '../platform/encryption-keys.ts';
+import { checkNamespace } from '../client/temporal/own-namespace.ts';
 import { startConversation } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
+import { serveHost } from '../hosts/server/serve-host.ts';
+import { traceActivities } from '../traces/trace-activities.ts';
+import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { startReaper } from './start-reaper.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
+import { serviceLinks } from './service-links.ts';
+import { workerDataConverter } from './worker-data-converter.ts';
+import { createWebhookWorker } from './webhook-worker.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
-/** One worker: polls the conversations' task queue and cleans up the sandboxes of its host. */
+/** One worker: polls the conversations' task queue, serves the sandboxes of its host to `longshore serve`, and cleans them up. */
 export interface LongshoreWorker {
   /** Works until `shutdown`; then detaches from running commands, which continue, and resolves. */
   run(): Promise<void>;
@@ -19,42 +28,64 @@ export interface LongshoreWorker {
 }
 
 /**
+ * Polls when it is run; its host is served from now on, until it has run.
  * @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace;
- * DATABASE_ELSEWHERE when the database belongs to another namespace.
+ * DATABASE_ELSEWHERE when the database belongs to another namespace; TEMPORAL_NOT_PREPARED when the namespace lacks search attributes; CONFIG_INVALID when the
+ * host cannot be served at LONGSHORE_HOST_ADDRESS.
  */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
   checkWorkerOptions(options);
   const { config, log } = options;
-  const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log });
+  const dataConverter = workerDataConverter(readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS));
+  const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log, dataConverter });
   const connection = options.connection ?? (await connectTo(config));
-  const worker = await createOn(connection, options, workflowBundle).catch(async (error: unknown) => {
+  const { workflow: workflows } = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const create = async () => {
+    const conversations = await createOn(connection, options, { workflowBundle, dataConverter });
+    const webhooks = await createWebhookWorker({ ...options, connection, workflows, dataConverter });
+    return { conversations, webhooks, host: await serveHost({ ...options, config: hostOf(config) }) };
+  };
+  const workers = await create().catch(async (error: unknown) => {
     if (!options.connection) await connection.close();
     throw isFailure(error) ? error : unavailable(config.TEMPORAL_ADDRESS, error);
   });
   return {
     async run() {
-      const { workflow: workflows } = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
-      const reaper = startReaper({ ...options, reapConversations: createConversationReaper({ ...options, workflows }) });
+      const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, workflows }) });
+      const webhooks = workers.webhooks.start();
       try {
-        await worker.run();
+        await workers.conversations.run();
       } finally {
-        await reaper.stop();
+        await Promise.all([reaper.stop(), webhooks.stop(), workers.host[Symbol.asyncDispose]()]);
         if (!options.connection) await connection.close();
       }
     },
-    shutdown: () => worker.shutdown(),
+    shutdown: () => workers.conversations.shutdown(),
   };
 }
 
-async function createOn(connection: NativeConnection, options: WorkerOptions, workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>): Promise<Worker> {
+/** Where programs of their own say nothing, as in the settings. */
+function hostOf({ LONGSHORE_HOST_ADDRESS = '127.0.0.1:0', LONGSHORE_HOST_ID = hostname() }: WorkerOptions['config']) {
+  return { LONGSHORE_HOST_ADDRESS, LONGSHORE_HOST_ID };
+}
+
+async function createOn(
+  connection: NativeConnection,
+  options: WorkerOptions,
+  parts: { workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>; dataConverter: DataConverter },
+): Promise<Worker> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue } = options.config;
   await checkNamespace(options.store.temporalHome, { address, namespace, connection });
+  await checkSearchAttributes({ address, namespace, connection, log: options.log });
   return Worker.create({
     connection,
     namespace,
     taskQueue,
-    workflowBundle,
-    activities: { ...createActivities({ ...options, startConversation: starterOn(connection, options) }) },
+    ...parts,
+    activities: {
+      ...createActivities({ ...options, service: serviceLinks(options), startConversation: starterOn(connection, options, parts.dataConverter) }),
+    },
+    ...(options.tracing && { interceptors: { activity: [traceActivities({ ...options, tracing: options.tracing })] } }),
     // A heartbeat receives a cancellation; by default, up to a minute may pass between two heartbeats.
     maxHeartbeatThrottleInterval: '1s',
     defaultHeartbeatThrottleInterval: '1s',
@@ -67,9 +98,9 @@ async function createOn(connection: NativeConnection, options: WorkerOptions, wo
 }
 
 /** Starts conversations as clients do, with the agents of this worker and on its own task queue. */
-function starterOn(connection: NativeConnection, { store, agents, config }: WorkerOptions): StartConversation {
-  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE });
-  const temporal = { address: config.TEMPORAL_ADDRESS, client: async () => client };
+function starterOn(connection: NativeConnection, { store, agents, config }: WorkerOptions, dataConverter: DataConverter): StartConversation {
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const temporal = { address: config.TEMPORAL_ADDRESS, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS), client: async () => client };
   const source = { directory: config.LONGSHORE_AGENTS, load: async () => agents };
   return (options) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
 }

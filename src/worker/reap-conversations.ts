@@ -1,9 +1,10 @@
-import { WorkflowNotFoundError, type WorkflowClient, type WorkflowExecutionStatusName } from '@temporalio/client';
+import type { WorkflowClient } from '@temporalio/client';
 import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
+import { fateOf } from './removal/fate-of.ts';
 
 export interface ConversationReaperParts {
   store: Store;
@@ -21,7 +22,6 @@ const PER_ROUND = 1000;
 const AT_ONCE = 8;
 /** A row is created a moment before its workflow; younger rows without a workflow are skipped. Milliseconds. */
 const GRACE_MS = 60_000;
-const OVER: ReadonlySet<WorkflowExecutionStatusName> = new Set(['COMPLETED', 'FAILED', 'CANCELLED', 'TERMINATED', 'TIMED_OUT']);
 
 /**
  * Creates the function that runs one round. A round closes conversations that their workflow could not close: their rows are open, but the workflow was
@@ -38,7 +38,7 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
     const work = async () => {
       for (const { conversationId, agentId, untouchedMs } of waiting) {
         if (signal.aborted) return;
-        const fate = await fateOf(parts, conversationId);
+        const fate = await fateOf(parts.workflows, conversationId);
         if (fate === 'alive' || (fate === 'absent' && untouchedMs < GRACE_MS)) continue;
         if (!(await letGoOfSandbox(parts, conversationId, agentId))) continue;
         if (await store.conversations.close(conversationId, { by: 'reaper', workflow: fate })) closed.push(conversationId);
@@ -49,16 +49,6 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     return closed;
   };
-}
-
-async function fateOf({ workflows }: ConversationReaperParts, conversationId: string): Promise<WorkflowExecutionStatusName | 'alive' | 'absent'> {
-  try {
-    const { status } = await workflows.getHandle(conversationId).describe();
-    return OVER.has(status.name) ? status.name : 'alive';
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return 'absent';
-    throw error;
-  }
 }
 
 /** False when it has to be retried, by this worker or by one of the sandbox's own host. */

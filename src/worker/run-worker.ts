@@ -9,7 +9,8 @@ import type { Logger } from '../platform/log.ts';
 import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
 import { startSampling } from '../metrics/sample-sandboxes.ts';
 import { serveMetrics } from '../metrics/serve-metrics.ts';
-import { createModels } from '../models/create-models.ts';
+import { createModels, type Models } from '../models/create-models.ts';
+import { readPrices } from '../models/prices/read-prices.ts';
 import { BUILTIN_PLUGINS } from '../plugins/builtin/builtin-plugins.ts';
 import { openIsolates, type Isolates } from '../plugins/isolates/load-isolated.ts';
 import { createToolsPlugin } from '../plugins/builtin/tools.ts';
@@ -25,6 +26,7 @@ import type { Registry } from '../plugins/registry/registry.ts';
 import type { Store } from '../store/store.ts';
 import { prepareTemplates } from '../images/prepare-templates.ts';
 import { openStore } from '../store/open-store.ts';
+import { openTracing } from '../traces/open-tracing.ts';
 import { createWorker } from './create-worker.ts';
 
 /**
@@ -33,6 +35,7 @@ import { createWorker } from './create-worker.ts';
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
+  const prices = await readPrices(config.LONGSHORE_PRICES);
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log, ...isolatesOptionsOf(config) }) : undefined;
@@ -61,7 +64,8 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
     if (problems.length > 0) log.warn({ agent: agent.id, problems }, 'rules of an agent match no tool or plugin');
   }
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
-  const models = createModels({ readEnvironment, log });
+  const models = createModels({ readEnvironment, log, prices });
+  tellUnpriced(agents, models, log);
   const runtime = installRuntime(log);
   try {
     await using _warm = pools.length > 0 ? sandboxes.keepWarm?.(pools) : undefined;
@@ -70,7 +74,8 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
     const address = config.LONGSHORE_METRICS_ADDRESS;
     await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, plugins: health, log });
     await using _sampling = startSampling({ store, sandboxes, log });
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, log });
+    await using tracing = await openTracing(config, { service: 'longshore-worker', log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, tracing, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;
@@ -148,6 +153,12 @@ function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>
       log.error({ agent: agent.id, err: error }, 'an agent cannot work');
     }
   }
+}
+
+function tellUnpriced(agents: ReadonlyMap<string, Agent>, models: Models, log: Logger): void {
+  const unpriced = [...agents.values()].filter((agent) => !models.isPriced(agent)).map(({ id, model }) => ({ agent: id, model }));
+  if (unpriced.length > 0)
+    log.info({ unpriced }, 'the prices of these models are not known, and their cost is told as unknown; LONGSHORE_PRICES names a file with prices');
 }
 
 /** Sends Temporal's own log lines to this logger. Temporal's runtime also turns SIGTERM and SIGINT into a graceful shutdown. */

@@ -1,23 +1,31 @@
+import type { WorkflowClient } from '@temporalio/client';
+import { parseDuration } from '../common/duration.ts';
 import { destroyExpired } from '../sdk/destroy-expired.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from '../platform/config.ts';
 import type { Logger } from '../platform/log.ts';
+import { removeOld } from './removal/remove-old.ts';
 import { compactClosed } from './compact-closed.ts';
 import type { ConversationReaper } from './reap-conversations.ts';
 
 const REAP_EVERY_MS = 5 * 60_000;
+/** What was sent to webhooks is listed, and can be sent again by its id, for so long. */
+const ATTEMPTS_KEPT_MS = 7 * 24 * 60 * 60_000;
 
 interface ReaperParts {
-  store: Pick<Store, 'pluginStore' | 'sandboxes' | 'conversations'>;
+  store: Pick<Store, 'pluginStore' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers'>;
   sandboxes: Sandboxes;
   log: Logger;
-  config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
+  config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS' | 'LONGSHORE_RETENTION'>>;
+  workflows: Pick<WorkflowClient, 'getHandle'>;
   reapConversations: ConversationReaper;
 }
 
 /** Closes conversations without a workflow and removes what no row owns, now and at intervals. A failed round is logged; the next round tries again. */
-export function startReaper({ store, sandboxes, log, config, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+export function startReaper({ store, sandboxes, workflows, log, config, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+  const { LONGSHORE_RETENTION: retention = '0' } = config;
+  const keepMs = retention === '0' ? undefined : parseDuration(retention);
   const stopped = new AbortController();
   let round: Promise<void> = Promise.resolve();
   const reapOnce = async (before: Promise<void>) => {
@@ -37,6 +45,11 @@ export function startReaper({ store, sandboxes, log, config, reapConversations }
     await compactClosed(store, config.LONGSHORE_RETENTION_DAYS ?? 0, stopped.signal).catch((error: unknown) =>
       log.warn({ err: error }, 'calls of old conversations could not be removed'),
     );
+    await removeOld({ store, sandboxes, workflows, log }, keepMs, stopped.signal).catch((error: unknown) =>
+      log.warn({ err: error }, 'old conversations could not be removed'),
+    );
+    await sweepWebhooks(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'old attempts of webhooks could not be removed'));
+    await store.requestAnswers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old answers of requests could not be removed'));
     await store.pluginStore.sweep().catch((error: unknown) => log.warn({ err: error }, 'old entries of plugins could not be removed'));
   };
   const reap = () => {
@@ -51,4 +64,8 @@ export function startReaper({ store, sandboxes, log, config, reapConversations }
       await round;
     },
   };
+}
+
+async function sweepWebhooks({ webhooks }: Pick<Store, 'webhooks'>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await webhooks.sweep(ATTEMPTS_KEPT_MS)) > 0);
 }

@@ -1,14 +1,29 @@
+import { duration } from '../common/duration.ts';
 import type { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
 import { read, textSchema } from '../common/arguments.ts';
 import type { Config } from '../platform/config.ts';
+import type { Tracing } from '../traces/tracing.ts';
+import type { WebhookSettings } from '../webhooks/webhook-terms.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
-export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation'> {
+type OptionalSetting =
+  | 'LONGSHORE_RETENTION_DAYS'
+  | 'LONGSHORE_RETENTION'
+  | 'LONGSHORE_ENCRYPTION_KEYS'
+  | 'LONGSHORE_PUBLIC_URL'
+  | 'LONGSHORE_TEMPORAL_LINKS'
+  | 'LONGSHORE_HOST_ADDRESS'
+  | 'LONGSHORE_HOST_ID';
+
+export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'service'> {
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
-    Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS'>>;
+    Partial<Pick<Config, OptionalSetting>> &
+    WebhookSettings;
   /** When absent, created from the config, and closed with the worker. */
   connection?: NativeConnection;
+  /** Receives the spans of activities; absent when nothing is traced. */
+  tracing?: Tracing | undefined;
 }
 
 const text = textSchema(2_000, { oneLine: true });
@@ -19,6 +34,20 @@ const config = z.looseObject({
   LONGSHORE_HOME: text,
   LONGSHORE_AGENTS: text,
   LONGSHORE_RETENTION_DAYS: z.number().min(0, 'give a number of days from 0').optional(),
+  LONGSHORE_RETENTION: z
+    .union([z.literal('0'), z.string().refine((text) => (duration.safeParse(text).data ?? 0) > 0, 'give a duration such as 365d')])
+    .optional(),
+  LONGSHORE_ENCRYPTION_KEYS: z.string().optional(),
+  LONGSHORE_PUBLIC_URL: z
+    .string()
+    .refine((text) => URL.canParse(text), 'write https://host')
+    .optional(),
+  LONGSHORE_TEMPORAL_LINKS: z.enum(['yes', 'no']).optional(),
+  LONGSHORE_HOST_ADDRESS: z
+    .string()
+    .refine((text) => /^.+:\d{1,5}$/.test(text), 'write host:port, such as 127.0.0.1:0')
+    .optional(),
+  LONGSHORE_HOST_ID: text.optional(),
 });
 const options = z.strictObject({
   config,
@@ -30,6 +59,7 @@ const options = z.strictObject({
   models: having(['get'], 'Make them with createModels'),
   services: having([], 'Make them with createPluginServices'),
   log: having(['info', 'warn', 'error'], 'Give a pino logger'),
+  tracing: having(['record'], 'Leave it out').optional(),
   metrics: having([], 'Leave it out, or make it with createWorkerMetrics').optional(),
 });
 

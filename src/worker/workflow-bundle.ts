@@ -1,3 +1,4 @@
+import type { DataConverter } from '@temporalio/common';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
@@ -13,24 +14,33 @@ const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 export const BUNDLED = ['workflows', 'contracts', 'common'];
 const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(`../${folder}`, import.meta.url)));
 
+interface BundleOptions {
+  home: string;
+  log: Logger;
+  /** How the workflows convert errors; by default as Temporal does. */
+  dataConverter?: DataConverter;
+}
+
 /**
  * The workflow code as Temporal runs it. Bundling takes more than a second at a worker's start, so the bundle is kept under a name that is a hash of its
  * sources; when the directory cannot be written, each start takes that second again.
  */
-export async function loadWorkflowBundle({ home, log }: { home: string; log: Logger }): Promise<{ code: string }> {
+export async function loadWorkflowBundle({ home, log, dataConverter = {} }: BundleOptions): Promise<{ code: string }> {
+  const { failureConverterPath } = dataConverter;
   const directory = join(home, 'workflow-bundles');
-  const path = join(directory, `${await fingerprint()}.js`);
+  const path = join(directory, `${await fingerprint(failureConverterPath)}.js`);
   const kept = await readFile(path, 'utf8').catch(() => undefined);
   if (kept !== undefined) return { code: kept };
   const workflowsPath = fileURLToPath(new URL(`../workflows/workflows${EXTENSION}`, import.meta.url));
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: quietLogger(log) });
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: quietLogger(log), ...(failureConverterPath !== undefined && { failureConverterPath }) });
   await keep(directory, path, code).catch((error: unknown) => log.warn({ err: error, path }, 'the workflow bundle was not kept'));
   return { code };
 }
 
-async function fingerprint(): Promise<string> {
+async function fingerprint(failureConverterPath: string | undefined): Promise<string> {
   const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string };
   const hash = createHash('sha256').update(`${version} ${process.versions.node}`);
+  if (failureConverterPath !== undefined) hash.update(await readFile(failureConverterPath));
   for (const folder of SOURCES) {
     for (const name of (await readdir(folder)).toSorted()) {
       const file = join(folder, name);

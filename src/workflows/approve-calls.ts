@@ -1,4 +1,4 @@
-import type { ApprovalEventArgs, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
+import type { ApprovalEventArgs, ApprovalEventResult, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { recordApproval } from './activities.ts';
 import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
 import type { Approval, ConversationData, PauseWish, Resolution } from './state/conversation-data.ts';
@@ -58,7 +58,7 @@ async function askAll(running: RunningConversation, { turnId }: StepPlace, asked
   running.show();
   // The status is saved first: a client that reads the event finds the approval in the status.
   await running.save();
-  await Promise.all(data.approvals.map(({ pending }) => record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs })));
+  await Promise.all(data.approvals.map((approval) => recordRequest(running, approval)));
   await untilAnswered(running);
   for (const call of asked) takeOverEdits(data.approvals, call);
   if (!data.paused) startWork(data, Date.now());
@@ -116,7 +116,20 @@ export async function resolve(running: RunningConversation, approval: Approval, 
   return effective;
 }
 
+/** Records that a person is asked, and shows the link to the approval if the worker has made one. */
+export async function recordRequest(running: RunningConversation, approval: Approval): Promise<void> {
+  const { why, expiresAtMs } = approval.pending;
+  const recorded = await record(running, approval.pending, { type: 'requested', why, expiresAtMs });
+  if (!recorded?.link) return;
+  approval.link = recorded.link;
+  running.show();
+}
+
 /** Records an event of an approval. */
-export function record(running: RunningConversation, { callId, tool, turnId, hash }: Approval['pending'], event: ApprovalEventArgs['event']): Promise<void> {
+function record(
+  running: RunningConversation,
+  { callId, tool, turnId, hash }: Approval['pending'],
+  event: ApprovalEventArgs['event'],
+): Promise<ApprovalEventResult | undefined> {
   return running.inOrder(() => recordApproval({ conversationId: running.data.conversationId, turnId, callId, tool, hash, event }));
 }

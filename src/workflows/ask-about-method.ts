@@ -2,7 +2,7 @@ import { condition } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { askApproval } from './state/approval-state.ts';
 import type { Approval } from './state/conversation-data.ts';
-import { expire, record, refusedSettlementOf, resolve } from './approve-calls.ts';
+import { expire, recordRequest, refusedSettlementOf, resolve } from './approve-calls.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
@@ -27,7 +27,7 @@ export async function askAboutMethod(
   if (!approval) return undefined;
   // The status is saved first: a client that reads the event finds the approval in the status.
   await running.save();
-  await record(running, pending, { type: 'requested', why: pending.why, expiresAtMs: pending.expiresAtMs });
+  await recordRequest(running, approval);
   await untilClosed(running, code, approval);
   data.approvals = data.approvals.filter((one) => one !== approval);
   await running.save();

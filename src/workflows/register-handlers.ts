@@ -50,7 +50,7 @@ function registerSignals(running: RunningConversation): void {
   });
   setHandler(messages.resume, (args) => onSignal(() => resumeConversation(data, signalArgs(args))), {
     description:
-      'Go on after a pause. Grants for a budget that ran out: {"extraTurns": 10, "extraTokens": 100000, "extraWallTimeMs": 600000, "extraStorageMb": 100}.',
+      'Go on after a pause. Grants for a budget that ran out: {"extraTurns": 10, "extraTokens": 100000, "extraWallTimeMs": 600000, "extraStorageMb": 100, "extraCostUsd": 5}.',
   });
   setHandler(messages.wake, (args) => onSignal(() => takeWake(data, callIdOf(args), newId('turn'))), {
     description: 'Begin a turn without a message, in which the model reads the newest notes; while a turn runs, its next step reads them anyway.',

@@ -121,6 +121,7 @@ async function callModelUnlessEnded(running: RunningConversation, turn: Turn, st
     ...(limits.unattended && { unattended: true }),
     ...(allowedTools.length > 0 && { allowedTools }),
     ...(mostBytes !== undefined && { storageLimit: mostBytes }),
+    ...(limits.budget.costUsd !== undefined && { priceRequired: true as const }),
   };
   const answer = scope.run(() => callModel(args));
   const unwatch = running.watch(() => {

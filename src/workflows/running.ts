@@ -1,11 +1,11 @@
-import { CancellationScope, log, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancellationScope, log } from '@temporalio/workflow';
 import { createTurns } from '../common/turns.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
 import { saveStatus } from './activities.ts';
 import type { ConversationData } from './state/conversation-data.ts';
-import { stateOf, statusOf } from './state/conversation-status.ts';
-import { renderDetails } from './render-details.ts';
+import { statusOf } from './state/conversation-status.ts';
+import { showToOperators } from './show-to-operators.ts';
 
 /** A running conversation: its state, and the only way by which that state is saved and shown. */
 export interface RunningConversation {
@@ -53,7 +53,10 @@ export function runConversation(data: ConversationData): RunningConversation {
     const events = data.outbox.splice(0);
     saved = facts();
     try {
-      await saveStatus({ status: statusOf(data, Date.now()), events });
+      const { serviceUrl } = (await saveStatus({ status: statusOf(data, Date.now()), events })) ?? {};
+      if (serviceUrl === undefined || serviceUrl === data.serviceUrl) return;
+      data.serviceUrl = serviceUrl;
+      show();
     } catch (error) {
       data.outbox.unshift(...events);
       saved = '';
@@ -92,24 +95,6 @@ export function runConversation(data: ConversationData): RunningConversation {
         await work(statusOf(data, Date.now()));
       });
     },
-  };
-}
-
-/** Sets details and search attributes for the Temporal UI; search attributes only when they change, since each change is an event of the history. */
-function showToOperators(data: ConversationData): () => void {
-  let shown = '';
-  return () => {
-    setCurrentDetails(renderDetails(data, Date.now()));
-    const state = stateOf(data);
-    const awaitsApproval = data.approvals.some(({ answer }) => answer === undefined);
-    const facts = [state, data.sandboxTier, awaitsApproval].join();
-    if (facts === shown) return;
-    shown = facts;
-    upsertSearchAttributes([
-      { key: { name: 'ConversationState', type: 'KEYWORD' }, value: state },
-      { key: { name: 'SandboxTier', type: 'KEYWORD' }, value: data.sandboxTier },
-      { key: { name: 'AwaitingApproval', type: 'BOOL' }, value: awaitsApproval },
-    ]);
   };
 }
 

@@ -70,7 +70,14 @@ const calling = (tool: string, input: Record<string, string>, unreadable?: strin
 function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store, heartbeatDetails?: { failures: number }) {
   const environment = new MockActivityEnvironment({ attempt, heartbeatDetails }, { logger: new DefaultLogger('ERROR') });
   const opened = { ifAwake: async () => undefined };
-  const callModel = createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models: { get: () => model }, log: silentLog, opened });
+  const callModel = createCallModel({
+    store: over,
+    registry,
+    agents: new Map([[agent.id, agent]]),
+    models: { get: () => model, isPriced: () => true },
+    log: silentLog,
+    opened,
+  });
   return { environment, result: environment.run<[CallModelArgs], CallModelResult, typeof callModel>(callModel, args) };
 }
 async function eventsOf({ conversationId }: CallModelArgs) {

@@ -38,7 +38,7 @@ const TURN: Work[] = [
     const args = { conversationId, agentId: agent.id, turnId, stepId: 'step_1', step: 0, userId: 'u', tenantId: 't' };
     const model = { answer: async () => ({ parts: answer, usage: { inputTokens: 3, outputTokens: 4 } }) };
     const opened = { ifAwake: async () => undefined };
-    const models = { get: () => model };
+    const models = { get: () => model, isPriced: () => true };
     return createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models, log: silentLog, opened })(args);
   },
   (over, conversationId) => {

@@ -149,7 +149,7 @@ test('a key has only so many streams open at one process; another key is not aff
   const refused = await open(headers);
   expect([refused.status, ((await refused.json()) as { detail: string }).detail]).toEqual([
     429,
-    'This key has 2 streams open, as many as it may. Close one of them, or use another key',
+    'This key has 2 streams and waiting requests open, as many as it may. Close one of them, or use another key',
   ]);
   expect((await open(await service.key())).status).toBe(200);
   leaving.abort();

@@ -1,46 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { dirname, join } from 'node:path';
 import { frameOf } from '../../src/api/stream/event-frames.ts';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
-import { builtWorker } from '../support/built-worker.ts';
-import { install, type Installation } from '../e2e/support.ts';
+import { install } from '../e2e/support.ts';
+import { serve, type Server } from './serve.ts';
 import { framesOf, isEvent } from './support.ts';
 
 const KILLS = 100;
 /** Goes on for longer than the kills take. */
 const COUNT = 'for i in $(seq 100000); do echo "line $i"; sleep 0.01; done';
-
-interface Server {
-  url: string;
-  kill(): Promise<void>;
-}
-
-/** `longshore serve` as users run it. */
-async function serve({ environment }: Installation): Promise<Server> {
-  const program = join(dirname(await builtWorker()), 'cli/main.js');
-  const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--address', '127.0.0.1:0'], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let said = '';
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      const found = /Serving (\S+)\. /.exec(said);
-      if (found?.[1] !== undefined) resolve(found[1]);
-    });
-    child.once('exit', () => reject(new Error(`the service ended before it was ready: ${said}`)));
-  });
-  return {
-    url,
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
-  };
-}
 
 test(`a reader whose service is killed ${KILLS} times in mid-stream has each event once, byte for byte as in the log`, async () => {
   await using installation = await install([

@@ -1,10 +1,11 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { createApi, type ApiLimits } from '../../src/api/create-api.ts';
+import { createApi, type ApiLimits, type ApiParts } from '../../src/api/create-api.ts';
 import type { Api } from '../../src/api/http/route-parts.ts';
 import { openClientParts } from '../../src/client/open-client-parts.ts';
+import { loadConfig } from '../../src/platform/config.ts';
 import type { Scope } from '../../src/contracts/api-key.ts';
-import type { Installation } from '../e2e/support.ts';
+import { install, type Installation, type ScriptedStep } from '../e2e/support.ts';
 
 /** The service of an installation, at an address of this process. */
 export interface TestApi extends AsyncDisposable {
@@ -14,15 +15,14 @@ export interface TestApi extends AsyncDisposable {
   key(scopes?: Scope[], tenant?: string): Promise<{ authorization: string }>;
 }
 
-export async function startApi({ environment, longshore }: Installation, limits: Partial<ApiLimits> = {}): Promise<TestApi> {
+export async function startApi(
+  { environment, longshore }: Installation,
+  limits: Partial<ApiLimits> = {},
+  more: Partial<Pick<ApiParts, 'codecOrigins' | 'publicUrl' | 'oidc' | 'tracing' | 'log'>> = {},
+): Promise<TestApi> {
   const log = pino({ level: process.env['LONGSHORE_TEST_SHOW_WORKER'] ? 'debug' : 'silent' });
-  const client = await openClientParts({
-    log,
-    databaseUrl: environment['DATABASE_URL'] ?? '',
-    taskQueue: environment['LONGSHORE_TASK_QUEUE'] ?? '',
-    agents: environment['LONGSHORE_AGENTS'] ?? '',
-  });
-  const api = await createApi({ client, log, version: '0.0.0-test', stopping: new AbortController().signal, limits });
+  const client = await openClientParts({ log }, loadConfig(environment));
+  const api = await createApi({ client, log, version: '0.0.0-test', stopping: new AbortController().signal, limits, ...more });
   await api.listen({ host: '127.0.0.1', port: 0 });
   return {
     url: `http://127.0.0.1:${(api.server.address() as AddressInfo).port}`,
@@ -34,6 +34,27 @@ export async function startApi({ environment, longshore }: Installation, limits:
     async [Symbol.asyncDispose]() {
       await api.close();
       await Promise.all([client.temporal.close(), client.store[Symbol.asyncDispose]()]);
+    },
+  };
+}
+
+/** An installation with one worker, and its service. */
+export interface ServedInstallation extends AsyncDisposable {
+  installation: Installation;
+  service: TestApi;
+}
+
+/** The agent `scripted` follows the steps. */
+export async function serveScript(steps: ScriptedStep[]): Promise<ServedInstallation> {
+  const installation = await install(steps);
+  await installation.startWorker().ready;
+  const service = await startApi(installation);
+  return {
+    installation,
+    service,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await installation[Symbol.asyncDispose]();
     },
   };
 }

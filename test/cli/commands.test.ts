@@ -39,7 +39,7 @@ test('run --wait --json prints the events and last the outcome, and exits with 0
     turnId,
     reply: 'Hello.',
     toolCalls: [],
-    usage: { inputTokens: expect.any(Number) as number, outputTokens: expect.any(Number) as number },
+    usage: { inputTokens: expect.any(Number) as number, outputTokens: expect.any(Number) as number, costUsd: 0 },
   });
   expect(await installation.longshore.status(conversationId)).toMatchObject({ state: 'closed' });
 });

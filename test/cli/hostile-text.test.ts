@@ -51,12 +51,27 @@ const transcript = [
   { seq: 4, at, entry: { role: 'note', text: HOSTILE } },
 ]; // prettier-ignore
 
+const key = { keyId: HOSTILE, name: HOSTILE, tenantId: HOSTILE, scopes: [HOSTILE], createdAt: at, text: HOSTILE };
+const audited = {
+  auditId: '1',
+  at,
+  actor: { kind: HOSTILE, id: HOSTILE },
+  tenantId: HOSTILE,
+  action: HOSTILE,
+  target: HOSTILE,
+  details: { [HOSTILE]: HOSTILE },
+};
 const run = { outcome: 'failed', problem: HOSTILE, conversationId: HOSTILE };
+const used = { calls: 2, inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: null, knownCostUsd: 1, unpricedCalls: 1 };
 const answering = {
+  usage: async () => ({ from: at, to: at, group: 'user', lines: [{ ...used, key: HOSTILE, tenantId: HOSTILE }], more: true, total: used }),
   list: async () => [{ ...status, updatedAt: at, status }],
   status: async () => status,
   transcript: async () => transcript,
   plugins: { list: async () => [plugin], get: async () => plugin, enable: async () => undefined, reload: async () => undefined, configure: async () => 2 },
+  limits: { list: async () => [{ tenant: HOSTILE, limits: { [HOSTILE]: 1 }, updatedAt: at }], set: async () => undefined },
+  keys: { list: async () => [key], create: async () => key, rotate: async () => ({ ...key, oldEndsAt: HOSTILE }), revoke: async () => key },
+  audit: { list: async () => ({ entries: [audited], next: HOSTILE }) },
   schedules: {
     list: async () => [schedule], get: async () => schedule, create: async () => schedule, pause: async () => undefined, resume: async () => schedule,
     trigger: async () => run, delete: async () => undefined,
@@ -71,7 +86,7 @@ const failing = (error: () => Error): Longshore => {
   const fail = (): unknown => new Proxy(rejecting, { get: (_target, name) => (name === 'then' ? undefined : fail()) });
   return new Proxy({}, { get: (_target, name) => (name === 'then' ? undefined : fail()), ownKeys: () => NAMES, getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }) }) as Longshore; // prettier-ignore
 };
-const NAMES = ['start', 'chat', 'list', 'send', 'events', 'reply', 'status', 'transcript', 'pause', 'resume', 'approve', 'interrupt', 'stopAfterStep', 'cancel', 'close', 'plugins', 'schedules']; // prettier-ignore
+const NAMES = ['start', 'chat', 'list', 'send', 'events', 'reply', 'status', 'transcript', 'pause', 'resume', 'approve', 'interrupt', 'stopAfterStep', 'cancel', 'close', 'plugins', 'schedules', 'keys', 'audit', 'limits']; // prettier-ignore
 const ERRORS = {
   'an error of the table': () => failure('CONVERSATION_NOT_FOUND', { conversationId: HOSTILE }),
   'an error of a library': () => Object.assign(new Error(HOSTILE, { cause: new Error(HOSTILE) }), { stack: `Error: ${HOSTILE}\n    at ${HOSTILE}` }),

@@ -1,3 +1,4 @@
+import { SCOPES } from '../../src/contracts/api-key.ts';
 import { connect, type Longshore } from '../../src/client.ts';
 import { readKeyText } from '../../src/client/key-text.ts';
 import { createTestDatabase } from '../support/databases.ts';
@@ -34,10 +35,33 @@ test('a key is printed once, listed without its secret, and revoked', async () =
   expect((await runLine(longshore, ['keys', 'ls'])).out).toMatch(/ revoked /);
 });
 
+test('a key is replaced by another of the same name, scopes and tenant, and works until the overlap is over', async () => {
+  const old = await longshore.keys.create({ name: 'shop', scopes: ['approvals:resolve'], tenant: 'acme', expiresIn: '90d' });
+  const { out, code } = await runLine(longshore, ['keys', 'rotate', old.keyId, '--overlap', '2h']);
+  const made = readKeyText(out.split('\n')[0] ?? '')!;
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/\nIt is shown only now\. It sees tenant acme only; it may: approvals:resolve\. The old key \w{12} ends at \d{4}-.*Z\.\n$/),
+  ]);
+  const [before, after] = (await longshore.keys.list('acme')).filter(({ name }) => name === 'shop');
+  expect([before?.keyId, after?.keyId, after?.scopes]).toEqual([old.keyId, made.keyId, ['approvals:resolve']]);
+  const hours = (at: string | undefined) => Math.round((Date.parse(at ?? '') - Date.now()) / 3_600_000);
+  expect([hours(before?.expiresAt), hours(after?.expiresAt)]).toEqual([2, 90 * 24]);
+  const { entries } = await longshore.audit.list({ target: old.keyId, action: 'key.rotate' });
+  expect(entries).toMatchObject([{ tenantId: 'acme', details: { name: 'shop', newKeyId: made.keyId } }]);
+  // The overlap never makes a key live longer, and 0 ends it at once.
+  await longshore.keys.rotate(old.keyId, { overlap: '30d' });
+  expect(hours((await longshore.keys.list('acme')).find(({ keyId }) => keyId === old.keyId)?.expiresAt)).toBe(2);
+  await longshore.keys.rotate(made.keyId, { overlap: 0 });
+  for (const gone of [made.keyId, 'nothing']) await expect(longshore.keys.rotate(gone)).rejects.toMatchObject({ code: 'KEY_NOT_FOUND' });
+  await expect(longshore.keys.rotate(old.keyId, { tenant: 'other' })).rejects.toMatchObject({ code: 'KEY_NOT_FOUND' });
+  expect((await runLine(longshore, ['keys', 'rotate', old.keyId, '--overlap', 'soon'])).err).toContain('overlap');
+});
+
 test('what cannot be made or found says what to do', async () => {
   expect(await runLine(longshore, ['keys', 'revoke', 'nothing'])).toMatchObject({ code: 1, err: 'No key "nothing". List them with: longshore keys ls\n' });
   const scope = await runLine(longshore, ['keys', 'create', 'a', '--scope', 'all']);
-  expect([scope.code, scope.err]).toEqual([2, expect.stringContaining('Use conversations:read, conversations:write, approvals:resolve, admin.')]);
+  expect([scope.code, scope.err]).toEqual([2, expect.stringContaining(`Use ${SCOPES.join(', ')}.`)]);
   const expires = await runLine(longshore, ['keys', 'create', 'a', '--expires', 'soon']);
   expect([expires.code, expires.err]).toEqual([2, expect.stringContaining('"soon"')]);
 });

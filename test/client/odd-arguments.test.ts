@@ -70,6 +70,10 @@ const GOOD: Record<string, unknown[]> = {
   approve: [{ callId: 'call_1', answer: 'allow' }],
   'plugins.enable': [true],
   'plugins.configure': [{}, {}],
+  'webhooks.update': [{ url: 'https://a.example' }],
+  'webhooks.attempts': [{ limit: 1 }],
+  'webhooks.replay': [{ since: '2027-01-31T09:00:00Z' }],
+  'webhooks.rotate': [{ overlap: '1h' }],
 };
 
 const MORE_FIELDS = ['tenant', 'message', 'conversationId', 'unattended', 'messageId', 'whenBusy', 'afterSeq', 'signal', 'limit', 'state', 'mode', 'note', 'extraTurns', 'hash', 'editedArguments', 'by', 'ifVersion', 'cron', 'timeZone', 'at', 'catchUp', 'maxRuns', 'keepOpen']; // prettier-ignore
@@ -92,10 +96,18 @@ const CALLS: [string, () => Loose, unknown[]][] = [
     () => loose(longshore.schedules),
     method === 'create' ? [schedule] : ['none', ...(method === 'pause' ? [{}] : [])],
   ]),
+  ['rotate', () => loose(longshore.keys), ['none', { overlap: '1h', tenant: 't' }]],
   ...['create', 'list', 'revoke'].map((method): [string, () => Loose, unknown[]] => [
     method,
     () => loose(longshore.keys),
     method === 'create' ? [{ name: 'n', scopes: ['admin'] }] : ['none'],
+  ]),
+  ['set', () => loose(longshore.limits), [{ tenant: 'none', streams: 1 }]],
+  ['list', () => loose(longshore.audit), [{ actor: 'a', action: 'b', target: 'c', since: '1h', cursor: 'MQ' }]],
+  ...['create', 'get', 'list', 'update', 'delete', 'enable', 'attempts', 'replay', 'rotate', 'test'].map((method): [string, () => Loose, unknown[]] => [
+    method,
+    () => loose(longshore.webhooks),
+    method === 'create' ? [{ url: 'https://a.example', types: ['note'], agents: ['a'] }] : ['none', ...(GOOD[`webhooks.${method}`] ?? [])],
   ]),
 ];
 

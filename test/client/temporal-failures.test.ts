@@ -1,6 +1,6 @@
 import { ServiceError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
-import { temporalFailure } from '../../src/client/temporal-failures.ts';
+import { temporalFailure } from '../../src/client/temporal/temporal-failures.ts';
 
 const context = (known: boolean) => ({ address: '127.0.0.1:7233', conversationId: 'conv_1', isKnown: async () => known });
 const translate = (error: unknown, known = true) => temporalFailure(error, context(known));

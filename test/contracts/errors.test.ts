@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { ERRORS } from '../../src/contracts/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../src/contracts/errors.ts';
-import { errorTable } from '../../scripts/error-table.ts';
+import { errorTable } from '../../scripts/derived/error-table.ts';
 
 const codes = Object.keys(ERRORS) as ErrorCode[];
 

@@ -109,9 +109,11 @@ describe('in src, test, scripts and bench', () => {
     expect((await Promise.all(lengths)).filter(([, lines]) => lines > 300)).toEqual([]);
   });
 
-  test('no folder holds more than 25 files', async () => {
+  test('no folder holds more than 25 files, but that of the migrations', async () => {
     const counts = new Map<string, number>();
-    for (const path of await paths()) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    // One that has landed is never changed or moved.
+    const movable = (await paths()).filter((path) => !path.startsWith('src/store/database/migrations/'));
+    for (const path of movable) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
     expect(counts.size).toBeGreaterThan(50);
     expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
   });

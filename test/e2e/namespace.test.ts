@@ -1,12 +1,14 @@
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { runDoctor } from '../../src/cli/machine/doctor.ts';
 import { connect } from '../../src/client.ts';
+import { loadConfig } from '../../src/platform/config.ts';
 import { runLine } from '../cli/support.ts';
 import { install } from './support.ts';
 
 const before = { ...process.env };
-afterAll(() => {
-  process.env = before;
+afterEach(() => {
+  process.env = { ...before };
 });
 
 /** A namespace of the test's own on the shared server; its id there. */
@@ -52,4 +54,32 @@ test('a worker, a client and a setup on another namespace refuse the database, w
   expect(await store.temporalHome.claim({ name: 'other' })).toEqual({ name, id });
   // A namespace of the same name on another server is another one; a server that does not tell is believed.
   expect(await store.temporalHome.claim({ name, id: 'another' })).toEqual({ name, id });
+}, 300_000);
+
+test('a worker refuses a namespace without the search attributes that conversations set, and says what to run; setup adds them, and may be repeated', async () => {
+  await using installation = await install([{ say: 'Hello.' }]);
+  const { environment, name, store } = installation;
+  const namespace = `${name}-bare`;
+  await store.temporalHome.move({ name: namespace, id: await registerNamespace(namespace) });
+  environment['TEMPORAL_NAMESPACE'] = namespace;
+  const refusal =
+    `The namespace "${namespace}" of Temporal at ${before['TEMPORAL_ADDRESS']} lacks search attributes of this version: ` +
+    'AgentId, UserId, TenantId, ConversationState, SandboxTier, AwaitingApproval, WaitingSince, CostUsd. Register them, which may be repeated: longshore setup';
+  await expect(installation.startWorker().ready).rejects.toThrow(refusal);
+  const doctor = (await runDoctor(loadConfig({ ...environment, LONGSHORE_RETENTION: '1h' }))).filter(({ ok }) => ok !== 'ok');
+  expect(doctor).toContainEqual(
+    expect.objectContaining({
+      name: 'Search attributes',
+      ok: 'missing',
+      found: expect.stringMatching(/^missing: AgentId, .*CostUsd$/) as string,
+      todo: 'Register them: longshore setup',
+    }),
+  );
+  expect(doctor).toContainEqual(
+    expect.objectContaining({ name: 'Retention', ok: 'warning', found: 'Temporal keeps histories for 1 days after the end; conversations are kept for 1h' }),
+  );
+  Object.assign(process.env, { DATABASE_URL: environment['DATABASE_URL'], TEMPORAL_NAMESPACE: namespace });
+  expect((await runLine(undefined, ['setup'])).out).toContain('Temporal: search attributes registered: AgentId, ');
+  expect((await runLine(undefined, ['setup'])).out).toContain('Temporal: search attributes exist already.');
+  await installation.startWorker().ready;
 }, 300_000);

@@ -3,7 +3,8 @@ import { Client, Connection } from '@temporalio/client';
 import { createStartScheduled } from '../../src/activities/start-scheduled.ts';
 import { connect, defineAgent } from '../../src/client.ts';
 import { startConversation } from '../../src/client/start-conversation.ts';
-import { createTemporalLink } from '../../src/client/temporal.ts';
+import { createTemporalLink } from '../../src/client/temporal/temporal.ts';
+import { readEncryptionKeys } from '../../src/platform/encryption-keys.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { Agent } from '../../src/contracts/agent.ts';
 import { runLine } from '../cli/support.ts';
@@ -147,7 +148,7 @@ test('a paused schedule tells why, runs only when it is asked to, and goes on wi
 
 function linkToTemporal() {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = loadConfig();
-  const link = createTemporalLink({ address, namespace });
+  const link = createTemporalLink({ address, namespace, keys: readEncryptionKeys(undefined) });
   return { ...link, [Symbol.asyncDispose]: () => link.close() };
 }
 

@@ -43,6 +43,7 @@ export interface Installation extends AsyncDisposable {
 }
 
 export interface ScriptedStep {
+  think?: string;
   say?: string;
   call?: string;
   with?: JsonObject;
@@ -118,15 +119,27 @@ function workerOf(store: Store, installation: string, hostId: string): Sandboxes
 
 function startWorker(program: string, environment: NodeJS.ProcessEnv): WorkerProcess {
   const child = spawn(process.execPath, [program], { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
+  const said = lastWords(child);
+  const ready = untilReady(child, said);
+  let isReady = false;
+  let isAsked = false;
   const ended = once(child, 'exit');
+  ready.then(
+    () => (isReady = true),
+    () => undefined,
+  );
+  child.once('exit', (code, signal) => {
+    if (isReady && !isAsked) console.error(`a worker ended, though the test did not end it (${code ?? signal}): ${said()}`);
+  });
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    isAsked = true;
     child.kill(signal);
     const [code] = (await ended) as [number | null];
     return code;
   };
   return {
     pid: child.pid ?? 0,
-    ready: untilReady(child),
+    ready,
     async kill() {
       await end('SIGKILL');
     },
@@ -134,18 +147,24 @@ function startWorker(program: string, environment: NodeJS.ProcessEnv): WorkerPro
   };
 }
 
-/** A worker that dies before it is ready fails its `ready`, with what it had to say. */
-function untilReady(child: ChildProcess): Promise<void> {
+/** The last that a worker wrote to its log. */
+function lastWords(child: ChildProcess): () => string {
   let said = '';
-  const ready = new Promise<void>((resolve, reject) => {
-    child.stderr?.on('data', (chunk: Buffer) => {
-      if (said.length < 100_000) said += chunk.toString();
-      if (said.includes('worker ready')) resolve();
-      if (process.env['LONGSHORE_TEST_SHOW_WORKER']) process.stderr.write(chunk);
-    });
-    child.once('exit', (code, signal) => reject(new Error(`the worker ended before it was ready (${code ?? signal}): ${said.slice(-4000)}`)));
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-100_000);
+    if (process.env['LONGSHORE_TEST_SHOW_WORKER']) process.stderr.write(chunk);
   });
-  ready.catch(() => undefined);
+  return () => said.slice(-4000);
+}
+
+/** A worker that ends before it is ready fails its `ready`, with the last lines of its log. */
+function untilReady(child: ChildProcess, said: () => string): Promise<void> {
+  const ready = new Promise<void>((resolve, reject) => {
+    child.stderr?.on('data', () => {
+      if (said().includes('worker ready')) resolve();
+    });
+    child.once('exit', (code, signal) => reject(new Error(`the worker ended before it was ready (${code ?? signal}): ${said()}`)));
+  });
   return ready;
 }
 

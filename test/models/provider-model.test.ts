@@ -30,7 +30,7 @@ describe('an openai-compatible model', () => {
       { type: 'text', text: 'I look now.' },
       { type: 'tool-call', callId: '', tool: 'shell:run', arguments: { command: 'ls' } },
     ]);
-    expect(answer.usage).toEqual({ inputTokens: 11, outputTokens: 7 });
+    expect(answer.usage).toEqual({ inputTokens: 11, outputTokens: 7, cacheReadTokens: 0, costUsd: null });
     expect(deltas.filter(({ type }) => type === 'text').map(({ text }) => text)).toEqual(['I look', ' now.']);
     const [request] = server.requests;
     expect(request?.path).toBe('/v1/chat/completions');
@@ -154,7 +154,7 @@ describe('an anthropic model', () => {
       { type: 'reasoning', text: 'Hm.', providerMetadata: { anthropic: { signature: 'sig-1' } } },
       { type: 'tool-call', tool: 'shell:run', arguments: { command: 'ls' } },
     ]);
-    expect(answer.usage).toEqual({ inputTokens: 5, outputTokens: 9 });
+    expect(answer.usage).toEqual({ inputTokens: 5, outputTokens: 9, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: null });
     expect(deltas).toEqual([{ type: 'reasoning', text: 'Hm.' }]);
     const spoken = answer.parts.map((part) => (part.type === 'tool-call' ? { ...part, callId: 'call_a00' } : part));
     await ask(model, makeRequest([hello, { role: 'assistant', parts: spoken }]));

@@ -1,8 +1,10 @@
+import { Client } from 'pg';
 import type { Store } from '../../src/store/store.ts';
 import { newCall, newConversation, newId, useTestStore, statusOf } from './support.ts';
 
 let store: Store;
-useTestStore((opened) => ({ store } = opened));
+let url: string;
+useTestStore((opened) => ({ store, url } = opened));
 
 test('creating a conversation again changes nothing', async () => {
   const id = await newConversation(store);
@@ -86,4 +88,34 @@ test('an entry appended by many at once is stored once', async () => {
   );
   expect(results.filter(Boolean)).toHaveLength(1);
   expect(await store.transcript.read(id)).toHaveLength(1);
+});
+
+test('the inbox has the conversations with calls that wait, newest first, and is read from an index of its own', async () => {
+  const waiting = { pendingApprovals: [{ callId: 'call_1' }] } as never;
+  const asked = await newConversation(store, { tenantId: 'inbox', ...(waiting as object) });
+  const answered = await newConversation(store, { tenantId: 'inbox', ...(waiting as object) });
+  const later = await newConversation(store, { tenantId: 'inbox' });
+  await store.conversations.saveStatus(statusOf(answered, { tenantId: 'inbox' }), []);
+  await store.conversations.saveStatus(statusOf(later, { tenantId: 'inbox', ...(waiting as object) }), []);
+  const inbox = await store.conversations.list({ tenantId: 'inbox', hasApprovals: true, limit: 9 });
+  expect(inbox.map(({ conversationId }) => conversationId)).toEqual([later, asked]);
+  const client = new Client(url);
+  await client.connect();
+  await client.query(`insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status)
+    select 'many-' || n, 'fixer', 'user-1', 'inbox', 'idle', '{"pendingApprovals":[]}' from generate_series(1, 5000) as n; analyze conversations`);
+  const listed = `select conversation_id from conversations where waiting_calls > 0 and %s order by created_at desc, conversation_id desc limit 50`;
+  for (const condition of [`tenant_id = 'inbox'`, 'true']) {
+    const { rows } = await client.query<Record<string, string>>(`explain ${listed.replace('%s', condition)}`);
+    expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('using conversations_waiting');
+  }
+  await client.end();
+});
+
+test('a transcript is read in parts', async () => {
+  const id = await newConversation(store);
+  for (let count = 1; count <= 5; count += 1)
+    await store.transcript.append(id, 'turn_1', undefined, `key-${count}`, { role: 'note', text: String(count) } as never);
+  expect((await store.transcript.read(id, 0, 2)).map(({ seq }) => seq)).toEqual([1, 2]);
+  expect((await store.transcript.read(id, 4, 2)).map(({ seq }) => seq)).toEqual([5]);
+  expect(await store.transcript.read(id)).toHaveLength(5);
 });

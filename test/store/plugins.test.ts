@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import type { PluginReport } from '../../src/store/plugin-rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { useTestStore, silent } from './support.ts';
+import { BY, useTestStore, silent } from './support.ts';
 
 let store: Store;
 let url: string;
@@ -13,40 +13,40 @@ const reportsOf = async (id: string) => (await store.plugins.reports()).filter((
 
 test('a wish makes the row of a plugin; without one there is none', async () => {
   expect(await settingsOf('wished')).toBeUndefined();
-  expect(await store.plugins.enable('wished', false)).toMatchObject({ pluginId: 'wished', enabled: false, config: {}, configVersion: 0, reloads: 0 });
-  expect(await store.plugins.reload('wished')).toMatchObject({ enabled: false, reloads: 1 });
-  expect(await store.plugins.configure('wished', { a: 1 })).toMatchObject({ enabled: false, reloads: 1, config: { a: 1 }, configVersion: 1 });
+  expect(await store.plugins.enable('wished', false, BY)).toMatchObject({ pluginId: 'wished', enabled: false, config: {}, configVersion: 0, reloads: 0 });
+  expect(await store.plugins.reload('wished', { actor: { kind: 'login', id: 'ada' } })).toMatchObject({ enabled: false, reloads: 1 });
+  expect(await store.plugins.configure('wished', { a: 1 }, BY)).toMatchObject({ enabled: false, reloads: 1, config: { a: 1 }, configVersion: 1 });
 });
 
 test('a configuration is written over the version that was read, or not at all', async () => {
-  expect(await store.plugins.configure('versioned', { a: 1 }, 3)).toBeUndefined();
-  expect(await store.plugins.configure('versioned', { a: 1 }, 0)).toMatchObject({ configVersion: 1 });
-  expect(await store.plugins.configure('versioned', { a: 2 }, 0)).toBeUndefined();
-  expect(await store.plugins.configure('versioned', { a: 2 }, 1)).toMatchObject({ configVersion: 2, config: { a: 2 } });
+  expect(await store.plugins.configure('versioned', { a: 1 }, BY, 3)).toBeUndefined();
+  expect(await store.plugins.configure('versioned', { a: 1 }, BY, 0)).toMatchObject({ configVersion: 1 });
+  expect(await store.plugins.configure('versioned', { a: 2 }, BY, 0)).toBeUndefined();
+  expect(await store.plugins.configure('versioned', { a: 2 }, BY, 1)).toMatchObject({ configVersion: 2, config: { a: 2 } });
 });
 
 test('of many workers that refuse a configuration one takes it back, and only while it is the newest', async () => {
-  await store.plugins.configure('refused', { a: 1 });
-  await store.plugins.configure('refused', { a: 2 });
+  await store.plugins.configure('refused', { a: 1 }, BY);
+  await store.plugins.configure('refused', { a: 2 }, BY);
   await Promise.all([1, 2, 3].map((worker) => store.plugins.takeBackConfig('refused', 2, `no, says ${worker}`)));
   expect(await settingsOf('refused')).toMatchObject({ config: { a: 1 }, configVersion: 3, configProblem: expect.stringMatching(/^no, says \d$/) as string });
   await store.plugins.takeBackConfig('refused', 3, 'nor the one before');
   expect(await settingsOf('refused')).toMatchObject({ config: { a: 1 }, configVersion: 3 });
-  const written = await store.plugins.configure('refused', { a: 3 });
+  const written = await store.plugins.configure('refused', { a: 3 }, BY);
   expect(written).toMatchObject({ config: { a: 3 }, configVersion: 4 });
   expect(written).not.toHaveProperty('configProblem');
 });
 
 test('grants are added up, also those of callers at the same time, and exactly what is named is revoked', async () => {
   const hosts = Array.from({ length: 20 }, (_, index) => `h${index}.example`);
-  await Promise.all(hosts.map((host) => store.plugins.grant('granted', { network: [host, 'Both.example'], env: ['A'] })));
+  await Promise.all(hosts.map((host) => store.plugins.grant('granted', { network: [host, 'Both.example'], env: ['A'] }, BY)));
   expect(await settingsOf('granted')).toMatchObject({ enabled: true, granted: { network: ['both.example', ...hosts].toSorted(), env: ['A'] } });
-  await Promise.all(hosts.map((host) => store.plugins.revoke('granted', { network: [host] })));
-  expect(await store.plugins.grant('granted', { fs: ['/srv'], time: true })).toMatchObject({
+  await Promise.all(hosts.map((host) => store.plugins.revoke('granted', { network: [host] }, BY)));
+  expect(await store.plugins.grant('granted', { fs: ['/srv'], time: true }, BY)).toMatchObject({
     granted: { network: ['both.example'], env: ['A'], fs: ['/srv'], time: true },
   });
-  expect(await store.plugins.revoke('granted', { network: ['BOTH.example'], env: ['A'], fs: ['/srv'], time: true })).toMatchObject({ granted: {} });
-  expect(await store.plugins.enable('granted', false)).toMatchObject({ enabled: false, granted: {} });
+  expect(await store.plugins.revoke('granted', { network: ['BOTH.example'], env: ['A'], fs: ['/srv'], time: true }, BY)).toMatchObject({ granted: {} });
+  expect(await store.plugins.enable('granted', false, BY)).toMatchObject({ enabled: false, granted: {} });
 });
 
 test('each host reports for itself, and what it does not name any more is forgotten', async () => {
@@ -95,7 +95,7 @@ test('a change by another process wakes those who follow, and an abort ends them
     const followed = await settingsOf('followed');
     seen.push(followed !== undefined);
     if (followed) stop.abort();
-    else await other.plugins.enable('followed', false);
+    else await other.plugins.enable('followed', false, BY);
   }
   expect(seen.at(-1)).toBe(true);
   await other[Symbol.asyncDispose]();

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import type { AuditSource } from '../../src/contracts/audit.ts';
 import type { ConversationStatus } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -7,6 +8,9 @@ import type { NewToolCall } from '../../src/store/tool-call-rows.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
 export const silent = pino({ level: 'silent' });
+
+/** Who makes the changes of a test. */
+export const BY: AuditSource = { actor: { kind: 'login', id: 'tester' } };
 
 export function newId(prefix: Parameters<typeof makeId>[0]): string {
   return makeId(prefix, Date.now(), Math.random);

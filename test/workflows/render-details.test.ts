@@ -7,8 +7,9 @@ import { renderDetails } from '../../src/workflows/render-details.ts';
 
 const limits = { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0 } as const;
 
-function detailsOf(calls: { tool?: string; why?: string; arguments: JsonObject }[]): string {
+function detailsOf(calls: { tool?: string; why?: string; arguments: JsonObject }[], links?: { serviceUrl: string; url: string }): string {
   const data = openConversation({ conversationId: 'conv_1', agentId: 'a', userId: 'u', tenantId: 't', limits });
+  if (links) data.serviceUrl = links.serviceUrl;
   for (const [at, call] of calls.entries()) {
     const proposed: ProposedCall = {
       callId: `call_${at}`,
@@ -26,6 +27,7 @@ function detailsOf(calls: { tool?: string; why?: string; arguments: JsonObject }
     };
     askApproval(data, 'turn_1', proposed, 0);
   }
+  for (const approval of links ? data.approvals : []) approval.link = { url: links?.url ?? '', expiresAtMs: 3_600_000 };
   return renderDetails(data, 0);
 }
 
@@ -68,6 +70,14 @@ test('no argument, reason or name of a tool becomes Markdown or HTML', () => {
       expect(outside.split('\n\n').filter((line) => line.includes('Approve'))).toHaveLength(1);
     }),
   );
+});
+
+test('links to the conversation and to the page of an approval are shown when they are known, and nothing in them ends the link', () => {
+  expect(detailsOf([{ arguments: {} }])).not.toContain('](');
+  const details = detailsOf([{ arguments: {} }], { serviceUrl: 'https://a.example/b', url: 'https://a.example/(x)[y] `z`<' });
+  expect(details).toContain('In the HTTP API, with a key: [conv_1](https://a.example/b/v1/conversations/conv_1)');
+  const page = 'https://a.example/%28x%29%5by%5d%20%60z%60%3c';
+  expect(details).toContain(`Decide on [its page](${page}), without a key, once, until 1970-01-01T01:00:00.000Z. Or:`);
 });
 
 test('many approvals with the longest texts stay below what Temporal takes', () => {

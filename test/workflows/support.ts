@@ -16,6 +16,7 @@ import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
+import { WebhookSenders } from './webhook-senders.ts';
 
 export const WORKFLOWS = fileURLToPath(new URL('../../src/workflows/workflows.ts', import.meta.url));
 
@@ -149,6 +150,7 @@ export class Stage {
   readonly taskQueue = `test-workflows-${Math.random().toString(36).slice(2)}`;
   /** Runs of schedules that asked for a conversation. */
   readonly scheduled: StartScheduledArgs[] = [];
+  readonly senders = new WebhookSenders();
   private readonly worlds = new Map<string, World>();
   private readonly stops: (() => Promise<unknown>)[] = [];
   client!: Client;
@@ -176,6 +178,7 @@ export class Stage {
       worker.shutdown();
       await done;
     });
+    stage.stops.unshift(await stage.senders.serve(native, stage.taskQueue));
     return stage;
   }
 

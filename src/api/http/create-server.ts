@@ -1,27 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import swagger from '@fastify/swagger';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import fastify, { LogController, type FastifyReply, type FastifyRequest } from 'fastify';
-import { jsonSchemaTransform, jsonSchemaTransformObject, serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import { read } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
+import { keyInPath } from '../auth/key-in-path.ts';
+import { createAccessLog } from './access-log.ts';
+import { limitBodyTime } from './body-time.ts';
+import { inTurn } from './in-turn.ts';
+import { HEAD_BYTES, HEAD_CHECK_MS, HEAD_MS, IDLE_MS, type ConnectionLimits } from './limits.ts';
+import { createPlaces } from './places.ts';
 import { BODY_LIMIT, parseBody, problemOf } from './problem.ts';
+import { INNER_PATH, type PreviewSite } from './preview-site.ts';
+import { refuseConnection } from './refuse-connection.ts';
 import type { Api } from './route-parts.ts';
+import { Request, routeUpgrades } from './upgrades.ts';
+import { STREAM_TIMES } from '../stream/stream-times.ts';
 
-/** Time for a request's head and for the whole of it, in milliseconds: one that is sent slowly holds no connection for long. */
-const HEAD_MS = 10_000;
-const REQUEST_MS = 60_000;
-/** A connection that sends no other request is closed after so many milliseconds. */
-const IDLE_MS = 30_000;
-const CONNECTIONS = 10_000;
+/** When a stream of the caller ends is not known; in seconds. */
+const STREAMS_END = 5;
 const PARAMETER_LENGTH = 300;
 
-/** A server without routes: how requests are read, checked and refused, and how the API is described. */
-export async function createServer(log: Logger, version: string): Promise<Api> {
-  const tell = (error: unknown, request: Pick<FastifyRequest, 'id' | 'url'>, reply: FastifyReply) => {
-    const { problem, isOurs } = problemOf(error, request.id);
+/** No other route answers on a host of previews. What is no path has no route there either. */
+function onPreviewHost(url: string): string {
+  return url.startsWith('/') ? INNER_PATH + url : INNER_PATH;
+}
+
+/** A server without routes: how requests are read, checked and refused. */
+export function createServer(log: Logger, limits: ConnectionLimits, previews?: PreviewSite): Api {
+  const access = createAccessLog(log);
+  const tell = (error: unknown, request: Pick<FastifyRequest, 'id' | 'url' | 'routeOptions'>, reply: FastifyReply) => {
+    const { problem, isOurs } = problemOf(error, request);
     if (isOurs) log.error({ err: error, request: request.id }, 'a request failed');
+    if (problem.status === 429) void reply.header('retry-after', problem.values['retryAfter'] ?? STREAMS_END);
     void reply.code(problem.status).type('application/problem+json').serializer(JSON.stringify).send(problem);
   };
   const server = fastify({
@@ -31,13 +45,25 @@ export async function createServer(log: Logger, version: string): Promise<Api> {
     // A HEAD of a stream would stay open without ever saying anything.
     exposeHeadRoutes: false,
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_MS,
-    keepAliveTimeout: IDLE_MS,
-    http: { headersTimeout: HEAD_MS },
+    rewriteUrl: (request) => (previews?.has(request.headers.host) ? onPreviewHost(request.url ?? '') : keyInPath(request)),
+    serverFactory: (handle) =>
+      listenerOf((request, response) => {
+        access.follow(request, response);
+        handle(request, response);
+      }, limits),
     routerOptions: { maxParamLength: PARAMETER_LENGTH },
-    frameworkErrors: tell,
+    frameworkErrors(error, request, reply) {
+      access.know(request);
+      tell(error, request, reply);
+    },
+    clientErrorHandler: refuseConnection,
+    // Fastify's own answer is no problem; a hook gives ours.
+    return503OnClosing: false,
   });
-  server.server.maxConnections = CONNECTIONS;
+  routeUpgrades(server, access);
+  server.addHook('onRequest', async (request) => access.know(request));
+  // What a request expects besides `100-continue` means nothing here.
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response));
   server.setErrorHandler(tell);
   server.setNotFoundHandler(({ method, url }) => {
     throw failure('ROUTE_NOT_FOUND', { method, path: url.split('?', 1)[0]?.slice(0, 200) ?? '' });
@@ -52,14 +78,24 @@ export async function createServer(log: Logger, version: string): Promise<Api> {
       return { error: error as Error };
     }
   });
+  limitBodyTime(server);
   server.setSerializerCompiler(serializerCompiler);
-  server.addHook('onSend', async (_request, reply) => {
+  server.addHook('onSend', async (request, reply) => {
+    // A caller that asks and does not take the answer; Node.js sets the time anew when it has been taken.
+    reply.raw.socket?.setTimeout(STREAM_TIMES.stalledMs);
+    // The end of a connection over which the caller still sends could cost it the answer.
+    if (!request.raw.complete) void reply.removeHeader('connection');
     void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   });
-  await server.register(swagger, {
-    openapi: { openapi: '3.1.0', info: { title: 'Longshore', version, description: 'Agent conversations that survive anything.' } },
-    transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
-  });
   return server.withTypeProvider<ZodTypeProvider>();
+}
+
+function listenerOf(handle: RequestListener, limits: ConnectionLimits): Server {
+  const places = createPlaces(limits);
+  // The time of a whole request is limited for each route.
+  const times = { headersTimeout: HEAD_MS, connectionsCheckingInterval: HEAD_CHECK_MS, requestTimeout: 0, keepAliveTimeout: IDLE_MS };
+  const server = createHttpServer({ ...times, maxHeaderSize: HEAD_BYTES, IncomingMessage: Request }, inTurn(handle, places));
+  // A WebSocket is no connection that waits for a request.
+  server.on('upgrade', (_request, socket: Socket) => places.begin(socket));
+  return server.on('connection', (socket) => places.take(socket));
 }

@@ -24,14 +24,20 @@ const INTERNAL = new Set<ErrorCode>([
   'TEMPORAL_UNAVAILABLE',
   'DATABASE_ELSEWHERE',
   'CONFIG_INVALID',
+  'ISSUER_UNREACHABLE',
   'SETUP_FAILED',
   'AGENT_INVALID',
   'TEMPLATE_INVALID',
 ]);
 
+interface Asked {
+  id: string;
+  routeOptions?: { bodyLimit?: number | undefined };
+}
+
 /** What a caller is told about an error. `isOurs`: the service is at fault, and its log should have all of it. */
-export function problemOf(error: unknown, request: string): { problem: Problem; isOurs: boolean } {
-  const known = isFailure(error) ? error : (failureOfFastify(error) ?? failure('INTERNAL', { problem: 'the service failed' }, error));
+export function problemOf(error: unknown, { id: request, routeOptions }: Asked): { problem: Problem; isOurs: boolean } {
+  const known = isFailure(error) ? error : (failureOfFastify(error, routeOptions?.bodyLimit) ?? failure('INTERNAL', { problem: 'the service failed' }, error));
   const isOurs = INTERNAL.has(known.code);
   const told = isOurs ? failure('SERVICE_AWAY', { cause: known.code, request }) : known;
   return { problem: { ...fieldsOf(told), ...(known.code === 'INTERNAL' && { status: 500 }), request }, isOurs };
@@ -48,9 +54,9 @@ function titleOf(code: ErrorCode): string {
 }
 
 /** Fastify's own errors about requests that no route has seen. */
-function failureOfFastify(error: unknown): LongshoreError | undefined {
+function failureOfFastify(error: unknown, limit = BODY_LIMIT): LongshoreError | undefined {
   const { code, message = '', statusCode } = error as { code?: string; message?: string; statusCode?: number };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return failure('BODY_TOO_LARGE', { limit: BODY_LIMIT });
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return failure('BODY_TOO_LARGE', { limit });
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badBody('it is no JSON');
   if (statusCode === undefined || statusCode >= 500 || statusCode < 400) return undefined;
   return failure('INVALID_ARGUMENT', { what: 'request', problem: message, fix: 'Correct the request, and send it again' });

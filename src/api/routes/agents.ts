@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { modelName } from '../../common/model-name.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals } from './schemas.ts';
 
@@ -16,6 +17,6 @@ export function addAgentRoutes(api: Api, { client }: RouteParts): void {
         },
       },
     },
-    async () => ({ agents: [...(await client.agents.load()).values()].map(({ id, model, tools }) => ({ id, model, tools })) }),
+    async () => ({ agents: [...(await client.agents.load()).values()].map((agent) => ({ id: agent.id, model: modelName(agent), tools: agent.tools })) }),
   );
 }

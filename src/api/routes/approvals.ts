@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { ApprovalAnswer } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
-import { mayReach } from '../auth/caller.ts';
+import { mayReach, reachOf } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { cursorOf, pageQuery, readCursor } from './pages.ts';
 import { conversationId, pendingApproval, refusals } from './schemas.ts';
@@ -36,8 +36,8 @@ function addInbox(api: Api, { store }: RouteParts): void {
         },
       },
     },
-    async ({ caller: { tenantId }, query: { limit = DEFAULT_PAGE, cursor } }) => {
-      const filter = withoutUndefined({ tenantId, olderThan: readCursor(cursor) });
+    async ({ caller, query: { limit = DEFAULT_PAGE, cursor } }) => {
+      const filter = withoutUndefined({ ...reachOf(caller, {}), olderThan: readCursor(cursor) });
       const rows = await store.conversations.list({ ...filter, hasApprovals: true, limit: limit + 1 });
       const page = rows.slice(0, limit);
       const approvals = page.flatMap(({ conversationId: id, agentId, userId, status: { pendingApprovals } }) =>
@@ -48,11 +48,15 @@ function addInbox(api: Api, { store }: RouteParts): void {
   );
 }
 
-function addAnswer(api: Api, { longshore, store }: RouteParts): void {
+function addAnswer(api: Api, { longshoreFor, store }: RouteParts): void {
   api.post(
     '/v1/approvals/:callId',
     {
-      config: RESOLVE,
+      config: {
+        repeated: 'answer',
+        ...RESOLVE,
+        errors: ['APPROVAL_NOT_FOUND', 'APPROVAL_MISMATCH', 'TOOL_ARGUMENTS_INVALID', 'CONVERSATION_CLOSED', 'CONVERSATION_SUSPENDED', 'NO_WORKER'],
+      },
       schema: {
         summary: 'Answer a call that waits for a person',
         tags: ['approvals'],
@@ -62,16 +66,22 @@ function addAnswer(api: Api, { longshore, store }: RouteParts): void {
           hash: z.string().optional().meta({ description: 'The hash that the person saw: an answer to another call is refused' }),
           editedArguments: z.record(z.string(), z.json()).optional().meta({ description: 'Runs the call with these instead' }),
           reason: z.string().optional(),
-          by: z.string().optional().meta({ description: 'Who answers; shown in the events' }),
+          by: z.string().optional().meta({ description: 'Who answers; shown in the events. With a token, its user' }),
         }),
         response: { 200: z.object({ callId: z.string(), answer }), ...refusals },
       },
     },
-    async ({ caller, params: { callId }, body }) => {
+    async (request) => {
+      const {
+        caller,
+        caller: { actor },
+        params: { callId },
+        body,
+      } = request;
       const call = await store.toolCalls.get(callId);
       const row = call && (await store.conversations.get(call.conversationId));
-      if (!row || !mayReach(caller, row.tenantId)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
-      return longshore.approve(row.conversationId, { ...withoutUndefined(body), callId });
+      if (!row || !mayReach(caller, row)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
+      return longshoreFor(request).approve(row.conversationId, { ...withoutUndefined(body), ...(actor.kind === 'oidc' && { by: actor.id }), callId });
     },
   );
 }

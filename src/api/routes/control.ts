@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
@@ -9,28 +10,57 @@ const accepted = { 202: z.object({ accepted: z.literal(true) }), ...refusals };
 const DONE = { accepted: true } as const;
 
 /** The signals of a conversation. */
-export function addControlRoutes(api: Api, { longshore, store }: RouteParts): void {
-  const signal = <Body extends z.ZodType>(name: string, summary: string, body: Body, send: (id: string, body: z.output<Body>) => Promise<void>) => {
+export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: RouteParts): void {
+  const signal = <Body extends z.ZodType>(
+    name: string,
+    summary: string,
+    body: Body,
+    send: (id: string, body: z.output<Body>, request: FastifyRequest) => Promise<void>,
+  ) => {
     api.post(
       `/v1/conversations/:id/${name}`,
       {
-        config: { scope: 'conversations:write' },
+        config: { scope: 'conversations:write', repeated: 'answer', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'CONVERSATION_SUSPENDED'] },
         schema: { summary, tags: ['conversations'], params: conversationParams, body: body.optional(), response: accepted },
       },
       async (request, reply) => {
         const { conversationId } = await conversationOf(store, request.caller, request.params.id);
-        await send(conversationId, (request.body ?? {}) as z.output<Body>);
+        await send(conversationId, (request.body ?? {}) as z.output<Body>, request);
         return reply.code(202).send(DONE);
       },
     );
   };
   const nothing = z.strictObject({});
   const pause = z.strictObject({ mode: z.enum(['step', 'now']).optional(), note: z.string().optional() });
-  const resume = z.strictObject({ extraTurns: amount, extraTokens: amount, extraWallTimeMs: amount, extraStorageMb: amount });
+  const resume = z.strictObject({
+    extraTurns: amount,
+    extraTokens: amount,
+    extraWallTimeMs: amount,
+    extraStorageMb: amount,
+    extraCostUsd: z.number().min(0).optional(),
+  });
   signal('pause', 'Pause after the running step, or at once', pause, (id, body) => longshore.pause(id, withoutUndefined(body)));
   signal('resume', 'Go on after a pause, with more budget if given', resume, (id, body) => longshore.resume(id, withoutUndefined(body)));
   signal('interrupt', 'End the running turn now; the next message is answered', nothing, (id) => longshore.interrupt(id));
   signal('stop-after-step', 'End the running turn when its step is done', nothing, (id) => longshore.stopAfterStep(id));
   signal('cancel', 'End the running turn and drop the waiting messages', nothing, (id) => longshore.cancel(id));
-  signal('close', 'End the conversation', nothing, (id) => longshore.close(id));
+  signal('close', 'End the conversation', nothing, (id, _body, request) => longshoreFor(request).close(id));
+  api.delete(
+    '/v1/conversations/:id',
+    {
+      config: { scope: 'conversations:write', errors: ['CONVERSATION_NOT_FOUND'] },
+      schema: {
+        summary: 'End the conversation',
+        description: 'The same as `POST …/close`. Its events and transcript stay until the retention of the tenant removes them.',
+        tags: ['conversations'],
+        params: conversationParams,
+        response: accepted,
+      },
+    },
+    async (request, reply) => {
+      const { conversationId } = await conversationOf(store, request.caller, request.params.id);
+      await longshoreFor(request).close(conversationId);
+      return reply.code(202).send(DONE);
+    },
+  );
 }

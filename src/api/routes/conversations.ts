@@ -1,19 +1,18 @@
 import { z } from 'zod';
 import { startOptions } from '../../client/client-arguments.ts';
-import { startConversation } from '../../client/start-conversation.ts';
+import { startConversation, type StartRequest } from '../../client/start-conversation.ts';
 import type { StartOptions } from '../../client/types.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { failure } from '../../contracts/errors.ts';
-import { tenantFor } from '../auth/tenant-for.ts';
+import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
+import { requireRoom } from '../auth/require-room.ts';
 import { conversationOf } from './conversation-of.ts';
-import { conversationId, conversationParams, refusals, turn } from './schemas.ts';
-import { wait, waited } from './turns.ts';
+import { conversationId, conversationParams, idempotencyHeader, refusals, turn } from './schemas.ts';
+import { requireWait, wait, waited } from './turns.ts';
 
-const idempotency = z.looseObject({
-  'idempotency-key': z.string().optional().meta({ description: 'Makes a repetition of the request safe', example: 'order-4711' }),
-});
+const idempotency = z.looseObject(idempotencyHeader);
 const started = z.object({ conversationId, turnId: z.string().optional(), turn: turn.optional() });
 const sent = z.object({ messageId: z.string(), turnId: z.string(), duplicate: z.boolean(), turn: turn.optional() });
 
@@ -26,7 +25,19 @@ function addStart(api: Api, parts: RouteParts): void {
   api.post(
     '/v1/conversations',
     {
-      config: { scope: 'conversations:write' },
+      config: {
+        scope: 'conversations:write',
+        repeated: 'ids',
+        errors: [
+          'AGENT_NOT_FOUND',
+          'MESSAGE_INVALID',
+          'CONVERSATION_EXISTS',
+          'CONVERSATION_REMOVING',
+          'CONVERSATION_CLOSED',
+          'IDEMPOTENCY_MISMATCH',
+          'STREAM_LIMIT',
+        ],
+      },
       schema: {
         summary: 'Start a conversation',
         description: '201 with the turn if it ends within `wait`, or if there is no message; otherwise 202, and `GET …/events` follows it.',
@@ -35,7 +46,7 @@ function addStart(api: Api, parts: RouteParts): void {
         querystring: z.strictObject({ wait }),
         body: z.strictObject({
           agent: z.string().meta({ description: 'Id of an agent', example: 'captain' }),
-          user: z.string().meta({ description: 'For whom; an id of your own', example: 'user-1' }),
+          user: z.string().optional().meta({ description: 'For whom; an id of your own. Needed with a key; a token has its own', example: 'user-1' }),
           message: z.string().optional().meta({ example: 'What is the tide at noon?' }),
           tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
           unattended: z.boolean().optional().meta({ description: 'No person can approve calls' }),
@@ -48,9 +59,17 @@ function addStart(api: Api, parts: RouteParts): void {
     async (request, reply) => {
       const { body, caller, headers } = request;
       // An id of the caller's own names the conversation by itself.
-      const ids = body.conversationId === undefined ? repeatableIds(caller, headers, 'conversations') : undefined;
-      const options = startOptions({ ...body, tenant: tenantFor(caller, body.tenant), ...(ids && { conversationId: ids.id('conv') }) });
-      const { id, turnId } = await start(parts, ids, options);
+      const ids = body.conversationId === undefined ? repeatableIds(parts, caller, headers, 'conversations') : undefined;
+      const options = startOptions({
+        ...body,
+        user: userFor(caller, body.user),
+        tenant: tenantFor(caller, body.tenant),
+        ...(ids && { conversationId: ids.id('conv') }),
+      });
+      requireWait(parts, request);
+      if (options.message !== undefined) await requireRoom(parts.store, request);
+      const { id, turnId } = await start(parts, ids, { ...options, ...(caller.userId !== undefined && { ofUser: true }) });
+      if (turnId !== undefined) request.ledTo = { conversationId: id, turnId };
       const ended = turnId === undefined ? undefined : await waited(parts, request, id, turnId);
       return reply
         .code(ended || turnId === undefined ? 201 : 202)
@@ -61,7 +80,7 @@ function addStart(api: Api, parts: RouteParts): void {
 }
 
 /** Starts the conversation, or finds the one that the same request has started before. There is no turn without a message. */
-async function start(parts: RouteParts, ids: RepeatableIds | undefined, options: StartOptions): Promise<{ id: string; turnId?: string }> {
+async function start(parts: RouteParts, ids: RepeatableIds | undefined, options: StartRequest): Promise<{ id: string; turnId?: string }> {
   const firstMessage = ids && { messageId: ids.id('msg'), turnId: ids.id('turn') };
   const { conversationId: id, turnId = firstMessage?.turnId } = await startConversation(parts.client, { ...options, ...(firstMessage && { firstMessage }) });
   if (ids) await refuseOther(parts, ids, id, options);
@@ -80,7 +99,20 @@ function addSend(api: Api, parts: RouteParts): void {
   api.post(
     '/v1/conversations/:id/messages',
     {
-      config: { scope: 'conversations:write' },
+      config: {
+        scope: 'conversations:write',
+        repeated: 'ids',
+        errors: [
+          'CONVERSATION_NOT_FOUND',
+          'CONVERSATION_CLOSED',
+          'CONVERSATION_BUSY',
+          'CONVERSATION_SUSPENDED',
+          'MESSAGE_INVALID',
+          'IDEMPOTENCY_MISMATCH',
+          'STREAM_LIMIT',
+          'NO_WORKER',
+        ],
+      },
       schema: {
         summary: 'Send a message',
         description: '200 with the turn that answers it, if that ends within `wait`; otherwise 202.',
@@ -100,12 +132,15 @@ function addSend(api: Api, parts: RouteParts): void {
       const { body, caller, headers, params } = request;
       const { conversationId: id } = await conversationOf(store, caller, params.id);
       const { message, ...options } = body;
-      const ids = body.messageId === undefined ? repeatableIds(caller, headers, id) : undefined;
+      const ids = body.messageId === undefined ? repeatableIds(parts, caller, headers, id) : undefined;
       const messageId = body.messageId ?? ids?.id('msg');
       if (ids && messageId !== undefined && ((await store.messages.get(id, messageId)) ?? message) !== message) {
         throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
       }
+      requireWait(parts, request);
+      await requireRoom(store, request);
       const accepted = await longshore.send(id, message, withoutUndefined({ ...options, messageId }));
+      request.ledTo = { conversationId: id, turnId: accepted.turnId };
       const ended = await waited(parts, request, id, accepted.turnId);
       return reply.code(ended ? 200 : 202).send({ ...accepted, ...(ended && { turn: ended }) });
     },

@@ -2,19 +2,16 @@ import { z } from 'zod';
 import { EVENT_TYPES, type ConversationEvent, type EventType } from '../../contracts/events.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Store } from '../../store/store.ts';
+import { answerWithStream } from '../http/answer-with-stream.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
-import { streamEvents } from '../stream/stream-events.ts';
+import { viewOfEvents } from '../stream/event-view.ts';
 import { conversationOf } from './conversation-of.ts';
 import { conversationParams, event, eventType, problem, seq } from './schemas.ts';
 
-const STREAM_HEAD = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  connection: 'keep-alive',
-  // Proxies of the nginx family would collect events otherwise.
-  'x-accel-buffering': 'no',
-};
 const PAGE_LIMIT = 500;
+/** Of a page, and one event. */
+const PAGE_BYTES = 1024 * 1024;
+const STREAM_EXAMPLE = 'retry: 1000\n\nid: 7\ndata: {"seq":7,"type":"text.delta","data":{"text":"Ahoy."}}\n\n';
 
 const typeList = z
   .string()
@@ -22,11 +19,12 @@ const typeList = z
   .pipe(z.array(eventType).min(1).max(EVENT_TYPES.length))
   .meta({ description: 'Only events of these types, separated by commas', example: 'text.delta,turn.finished' });
 
-export function addEventRoutes(api: Api, { store, streams, readFrames }: RouteParts): void {
+export function addEventRoutes(api: Api, parts: RouteParts): void {
+  const { store, readFrames } = parts;
   api.get(
     '/v1/conversations/:id/events',
     {
-      config: { scope: 'conversations:read' },
+      config: { scope: 'conversations:read', errors: ['CONVERSATION_NOT_FOUND', 'STREAM_LIMIT'], stream: STREAM_EXAMPLE },
       schema: {
         summary: 'Read or follow the events of a conversation',
         description:
@@ -59,11 +57,7 @@ export function addEventRoutes(api: Api, { store, streams, readFrames }: RoutePa
       const types: ReadonlySet<EventType> | undefined = query.types && new Set(query.types);
       if (!(headers.accept ?? '').includes('text/event-stream')) return readPage(store, { conversationId, afterSeq, types }, query);
       if (state === 'closed' && (await readFrames(conversationId, afterSeq)).length === 0) return reply.code(204).send();
-      await streams.run(caller.keyId, reply.raw, async (signal) => {
-        reply.hijack();
-        reply.raw.writeHead(200, STREAM_HEAD);
-        await streamEvents(reply.raw, { events: store.events, readFrames }, { conversationId, afterSeq, types, until: query.until, signal });
-      });
+      await answerWithStream(parts, request, reply, async () => ({ conversationId, afterSeq, view: viewOfEvents(types, query.until) }));
       return reply;
     },
   );
@@ -81,7 +75,7 @@ async function readPage(
   { until, limit = PAGE_LIMIT }: { until?: EventType | undefined; limit?: number | undefined },
 ): Promise<{ events: ConversationEvent[]; next?: number }> {
   if (until !== undefined) throw failure('INVALID_ARGUMENT', { what: 'query.until', problem: 'it is for a stream', fix: 'Send accept: text/event-stream' });
-  const page = await events.read(conversationId, afterSeq, { limit });
+  const page = await events.read(conversationId, afterSeq, { limit, bytes: PAGE_BYTES });
   const next = page.at(-1)?.seq;
   return { events: types ? page.filter(({ type }) => types.has(type)) : page, ...(next !== undefined && { next }) };
 }

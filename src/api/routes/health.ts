@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 
-const OPEN = { scope: 'none' } as const;
+const OPEN = { scope: 'none', mediaType: 'text/plain' } as const;
 
 export function addHealthRoutes(api: Api, { store, stopping }: RouteParts): void {
   api.get(

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { SCOPES, type ApiKey } from '../../contracts/api-key.ts';
 import { failure } from '../../contracts/errors.ts';
+import { sourceOf } from '../auth/caller.ts';
 import { tenantFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals } from './schemas.ts';
@@ -21,11 +22,16 @@ const key = z
   .meta({ id: 'Key' }) satisfies z.ZodType<ApiKey>;
 
 /** Keys of the API. A key of a tenant manages those of its tenant only, and makes none that may do more. */
-export function addKeyRoutes(api: Api, { longshore, store }: RouteParts): void {
+export function addKeyRoutes(api: Api, parts: RouteParts): void {
+  addKeys(api, parts);
+  addRotation(api, parts);
+}
+
+function addKeys(api: Api, { longshore, longshoreFor, store }: RouteParts): void {
   api.post(
     '/v1/keys',
     {
-      config: ADMIN,
+      config: { ...ADMIN, repeated: 'once' },
       schema: {
         summary: 'Make a key',
         tags: ['keys'],
@@ -38,8 +44,9 @@ export function addKeyRoutes(api: Api, { longshore, store }: RouteParts): void {
         response: { 201: key.extend({ text: z.string().meta({ description: 'What callers send; shown only now' }) }), ...refusals },
       },
     },
-    async ({ caller, body }, reply) => {
-      return reply.code(201).send(await longshore.keys.create(withoutUndefined({ ...body, tenant: tenantFor(caller, body.tenant) })));
+    async (request, reply) => {
+      const { caller, body } = request;
+      return reply.code(201).send(await longshoreFor(request).keys.create(withoutUndefined({ ...body, tenant: tenantFor(caller, body.tenant) })));
     },
   );
   api.get(
@@ -50,13 +57,41 @@ export function addKeyRoutes(api: Api, { longshore, store }: RouteParts): void {
   api.delete(
     '/v1/keys/:keyId',
     {
-      config: ADMIN,
+      config: { ...ADMIN, errors: ['KEY_NOT_FOUND'] },
       schema: { summary: 'End a key at once', tags: ['keys'], params: z.object({ keyId: z.string() }), response: { 200: key, ...refusals } },
     },
-    async ({ caller, params: { keyId } }) => {
-      const revoked = await store.apiKeys.revoke(keyId, caller.tenantId);
+    async (request) => {
+      const { keyId } = request.params;
+      const revoked = await store.apiKeys.revoke(keyId, sourceOf(request), request.caller.tenantId);
       if (!revoked) throw failure('KEY_NOT_FOUND', { keyId });
       return revoked;
+    },
+  );
+}
+
+function addRotation(api: Api, { longshoreFor }: RouteParts): void {
+  api.post(
+    '/v1/keys/:keyId/rotate',
+    {
+      config: { ...ADMIN, repeated: 'once', errors: ['KEY_NOT_FOUND'] },
+      schema: {
+        summary: 'Make a key that replaces another, which ends after an overlap',
+        description: 'The new key has the name, scopes and tenant of the old one, and is made for as long as the old one was.',
+        tags: ['keys'],
+        params: z.object({ keyId: z.string() }),
+        body: z
+          .strictObject({
+            overlap: z.union([z.string(), z.number()]).optional().meta({ description: 'How long the old key still works; default 24h', example: '24h' }),
+            tenant: z.string().optional().meta({ description: 'Only a key of this tenant' }),
+          })
+          .optional(),
+        response: { 201: key.extend({ text: z.string().meta({ description: 'What callers send; shown only now' }), oldEndsAt: z.string() }), ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { caller, body = {}, params } = request;
+      const tenant = tenantFor(caller, body.tenant);
+      return reply.code(201).send(await longshoreFor(request).keys.rotate(params.keyId, withoutUndefined({ ...body, tenant })));
     },
   );
 }

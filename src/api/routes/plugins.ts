@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
-import { failure } from '../../contracts/errors.ts';
-import type { PluginState } from '../../client/types.ts';
-import type { Caller } from '../auth/caller.ts';
+import type { Plugins, PluginState } from '../../client/types.ts';
+import { requireOperator } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals, valuesOf } from './schemas.ts';
 
 const ADMIN = { scope: 'admin' } as const;
+const ONE = { ...ADMIN, errors: ['OPERATOR_REQUIRED', 'PLUGIN_NOT_FOUND'] } as const;
+/** A change that a repetition makes once. */
+const ACT = { ...ONE, repeated: 'answer' } as const;
 const TAGS = ['plugins'];
 const params = z.object({ id: z.string().meta({ description: 'Id of a plugin, or the name that agents give it' }) });
 const plugin = valuesOf<PluginState>(
@@ -33,44 +35,42 @@ export function addPluginRoutes(api: Api, parts: RouteParts): void {
   addPermissions(api, parts);
 }
 
-/** @throws OPERATOR_REQUIRED for the key of a tenant */
-function requireOperator({ tenantId }: Caller): void {
-  if (tenantId !== undefined) throw failure('OPERATOR_REQUIRED', { what: 'plugins' });
-}
-
 function addViews(api: Api, { longshore: { plugins } }: RouteParts): void {
   api.get(
     '/v1/plugins',
-    { config: ADMIN, schema: { summary: 'List plugins', tags: TAGS, response: { 200: z.object({ plugins: z.array(plugin) }), ...refusals } } },
+    {
+      config: { ...ADMIN, errors: ['OPERATOR_REQUIRED'] },
+      schema: { summary: 'List plugins', tags: TAGS, response: { 200: z.object({ plugins: z.array(plugin) }), ...refusals } },
+    },
     async ({ caller }) => {
-      requireOperator(caller);
+      requireOperator(caller, 'plugins');
       return { plugins: await plugins.list() };
     },
   );
   api.get(
     '/v1/plugins/:id',
-    { config: ADMIN, schema: { summary: 'Read a plugin', tags: TAGS, params, response: { 200: plugin, ...refusals } } },
+    { config: ONE, schema: { summary: 'Read a plugin', tags: TAGS, params, response: { 200: plugin, ...refusals } } },
     async (request) => {
-      requireOperator(request.caller);
+      requireOperator(request.caller, 'plugins');
       return plugins.get(request.params.id);
     },
   );
 }
 
-function addChanges(api: Api, { longshore: { plugins } }: RouteParts): void {
-  const act = (name: string, summary: string, work: (id: string) => Promise<void>) =>
-    api.post(`/v1/plugins/:id/${name}`, { config: ADMIN, schema: { summary, tags: TAGS, params, response: accepted } }, async (request, reply) => {
-      requireOperator(request.caller);
-      await work(request.params.id);
+function addChanges(api: Api, { longshoreFor }: RouteParts): void {
+  const act = (name: string, summary: string, work: (plugins: Plugins, id: string) => Promise<void>) =>
+    api.post(`/v1/plugins/:id/${name}`, { config: ACT, schema: { summary, tags: TAGS, params, response: accepted } }, async (request, reply) => {
+      requireOperator(request.caller, 'plugins');
+      await work(longshoreFor(request).plugins, request.params.id);
       return reply.code(202).send(ACCEPTED);
     });
-  act('enable', 'Enable a plugin for all agents', (id) => plugins.enable(id, true));
-  act('disable', 'Disable a plugin for all agents', (id) => plugins.enable(id, false));
-  act('reload', 'Load a plugin again', (id) => plugins.reload(id));
+  act('enable', 'Enable a plugin for all agents', (plugins, id) => plugins.enable(id, true));
+  act('disable', 'Disable a plugin for all agents', (plugins, id) => plugins.enable(id, false));
+  act('reload', 'Load a plugin again', (plugins, id) => plugins.reload(id));
   api.put(
     '/v1/plugins/:id/config',
     {
-      config: ADMIN,
+      config: ONE,
       schema: {
         summary: 'Replace the configuration of a plugin',
         tags: TAGS,
@@ -82,18 +82,20 @@ function addChanges(api: Api, { longshore: { plugins } }: RouteParts): void {
         response: { 200: z.object({ configVersion: z.int() }), ...refusals },
       },
     },
-    async ({ caller, params: { id }, body: { config, ifVersion } }) => {
-      requireOperator(caller);
-      return { configVersion: await plugins.configure(id, config, withoutUndefined({ ifVersion })) };
+    async (request) => {
+      requireOperator(request.caller, 'plugins');
+      const { config, ifVersion } = request.body;
+      const { id } = request.params;
+      return { configVersion: await longshoreFor(request).plugins.configure(id, config, withoutUndefined({ ifVersion })) };
     },
   );
 }
 
-function addPermissions(api: Api, { longshore: { plugins } }: RouteParts): void {
+function addPermissions(api: Api, { longshoreFor }: RouteParts): void {
   api.post(
     '/v1/plugins/:id/grants',
     {
-      config: ADMIN,
+      config: ACT,
       schema: {
         summary: 'Grant permissions to a plugin',
         tags: TAGS,
@@ -102,15 +104,15 @@ function addPermissions(api: Api, { longshore: { plugins } }: RouteParts): void 
         response: { 200: z.object({ permissions: given }), ...refusals },
       },
     },
-    async ({ caller, params: { id }, body: { permissions } }) => {
-      requireOperator(caller);
-      return { permissions: await plugins.grant(id, permissions) };
+    async (request) => {
+      requireOperator(request.caller, 'plugins');
+      return { permissions: await longshoreFor(request).plugins.grant(request.params.id, request.body.permissions) };
     },
   );
   api.post(
     '/v1/plugins/:id/revocations',
     {
-      config: ADMIN,
+      config: ACT,
       schema: {
         summary: 'Revoke permissions of a plugin; all of them if none is named',
         tags: TAGS,
@@ -119,9 +121,9 @@ function addPermissions(api: Api, { longshore: { plugins } }: RouteParts): void 
         response: { 200: z.object({ permissions: given }), ...refusals },
       },
     },
-    async ({ caller, params: { id }, body }) => {
-      requireOperator(caller);
-      return { permissions: await plugins.revoke(id, body?.permissions) };
+    async (request) => {
+      requireOperator(request.caller, 'plugins');
+      return { permissions: await longshoreFor(request).plugins.revoke(request.params.id, request.body?.permissions) };
     },
   );
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
-import type { CreateScheduleOptions, Schedule, ScheduleRun, ScheduleWithRuns } from '../../client/schedule-types.ts';
+import type { FastifyRequest } from 'fastify';
+import type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../../client/schedule-types.ts';
 import { failure } from '../../contracts/errors.ts';
 import { mayReach, type Caller } from '../auth/caller.ts';
-import { tenantFor } from '../auth/tenant-for.ts';
+import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals, valuesOf } from './schemas.ts';
 
@@ -44,9 +45,11 @@ export function addScheduleRoutes(api: Api, parts: RouteParts): void {
   addChanges(api, parts);
 }
 
+const ownerOf = ({ tenant, user }: Schedule) => ({ tenantId: tenant, userId: user });
+
 async function scheduleOf({ longshore }: RouteParts, caller: Caller, id: string): Promise<ScheduleWithRuns> {
   const found = await longshore.schedules.get(id);
-  if (mayReach(caller, found.tenant)) return found;
+  if (mayReach(caller, ownerOf(found))) return found;
   throw failure('SCHEDULE_NOT_FOUND', { scheduleId: id });
 }
 
@@ -54,20 +57,23 @@ function addViews(api: Api, parts: RouteParts): void {
   api.get(
     '/v1/schedules',
     { config: READ, schema: { summary: 'List schedules', tags: TAGS, response: { 200: z.object({ schedules: z.array(schedule) }), ...refusals } } },
-    async ({ caller }) => ({ schedules: (await parts.longshore.schedules.list()).filter(({ tenant }) => mayReach(caller, tenant)) }),
+    async ({ caller }) => ({ schedules: (await parts.longshore.schedules.list()).filter((one) => mayReach(caller, ownerOf(one))) }),
   );
   api.get(
     '/v1/schedules/:id',
-    { config: READ, schema: { summary: 'Read a schedule and its last runs', tags: TAGS, params, response: { 200: withRuns, ...refusals } } },
+    {
+      config: { ...READ, errors: ['SCHEDULE_NOT_FOUND'] },
+      schema: { summary: 'Read a schedule and its last runs', tags: TAGS, params, response: { 200: withRuns, ...refusals } },
+    },
     async ({ caller, params: { id } }) => scheduleOf(parts, caller, id),
   );
 }
 
-function addCreate(api: Api, { longshore }: RouteParts): void {
+function addCreate(api: Api, { longshoreFor }: RouteParts): void {
   api.post(
     '/v1/schedules',
     {
-      config: WRITE,
+      config: { ...WRITE, repeated: 'answer', errors: ['SCHEDULE_EXISTS', 'AGENT_NOT_FOUND', 'MESSAGE_INVALID'] },
       schema: {
         summary: 'Make a schedule: at each of its times, a conversation of its own begins',
         description: 'With one of `cron`, `every` and `at`.',
@@ -75,13 +81,13 @@ function addCreate(api: Api, { longshore }: RouteParts): void {
         body: z.strictObject({
           id: z.string().meta({ example: 'daily-report' }),
           agent: z.string(),
-          user: z.string(),
+          user: z.string().optional().meta({ description: 'Needed with a key; a token has its own', example: 'user-1' }),
           tenant: z.string().optional(),
           message: z.string(),
           cron: z.string().optional().meta({ example: '0 9 * * 1-5' }),
-          timeZone: z.string().optional().meta({ example: 'Europe/Berlin' }),
+          timeZone: z.string().optional().meta({ description: 'Of `cron`, such as Europe/Berlin' }),
           every: duration.optional(),
-          at: z.string().optional().meta({ example: '2027-01-31T09:00:00Z' }),
+          at: z.string().optional().meta({ description: 'Once, at this time, such as 2027-01-31T09:00:00Z' }),
           keepOpen: z.boolean().optional(),
           catchUp: duration.optional(),
           maxRuns: z.int().optional(),
@@ -89,43 +95,55 @@ function addCreate(api: Api, { longshore }: RouteParts): void {
         response: { 201: schedule, ...refusals },
       },
     },
-    async ({ caller, body }, reply) => {
-      const options = withoutUndefined({ ...body, tenant: tenantFor(caller, body.tenant) }) as CreateScheduleOptions;
-      return reply.code(201).send(await longshore.schedules.create(options));
+    async (request, reply) => {
+      const { caller, body } = request;
+      const options = withoutUndefined({ ...body, user: userFor(caller, body.user), tenant: tenantFor(caller, body.tenant) }) as CreateScheduleOptions;
+      return reply.code(201).send(await longshoreFor(request).schedules.create(options));
     },
   );
 }
 
 function addChanges(api: Api, parts: RouteParts): void {
-  const { schedules } = parts.longshore;
+  const schedulesFor = (request: FastifyRequest) => parts.longshoreFor(request).schedules;
   const note = z.strictObject({ note: z.string().optional() });
-  const change = (name: 'pause' | 'resume', summary: string, work: (id: string, options: { note?: string }) => Promise<void>) =>
+  const change = (name: 'pause' | 'resume', summary: string, work: (schedules: Schedules, id: string, options: { note?: string }) => Promise<void>) =>
     api.post(
       `/v1/schedules/:id/${name}`,
-      { config: WRITE, schema: { summary, tags: TAGS, params, body: note.optional(), response: accepted } },
+      {
+        config: { ...WRITE, repeated: 'answer', errors: ['SCHEDULE_NOT_FOUND'] },
+        schema: { summary, tags: TAGS, params, body: note.optional(), response: accepted },
+      },
       async (request, reply) => {
         const { id } = request.params;
         await scheduleOf(parts, request.caller, id);
-        await work(id, withoutUndefined((request.body ?? {}) as { note?: string }));
+        await work(schedulesFor(request), id, withoutUndefined((request.body ?? {}) as { note?: string }));
         return reply.code(202).send({ accepted: true as const });
       },
     );
-  change('pause', 'Pause a schedule; runs that become due meanwhile are skipped', (id, options) => schedules.pause(id, options));
-  change('resume', 'Resume a schedule from its next time', (id) => schedules.resume(id));
+  change('pause', 'Pause a schedule; runs that become due meanwhile are skipped', (schedules, id, options) => schedules.pause(id, options));
+  change('resume', 'Resume a schedule from its next time', (schedules, id) => schedules.resume(id));
   api.post(
     '/v1/schedules/:id/trigger',
-    { config: WRITE, schema: { summary: 'Run a schedule now, paused or not', tags: TAGS, params, response: { 200: run, ...refusals } } },
-    async ({ caller, params: { id } }) => {
-      await scheduleOf(parts, caller, id);
-      return schedules.trigger(id);
+    {
+      config: { ...WRITE, repeated: 'answer', errors: ['SCHEDULE_NOT_FOUND', 'SCHEDULE_NOT_RUN'] },
+      schema: { summary: 'Run a schedule now, paused or not', tags: TAGS, params, response: { 200: run, ...refusals } },
+    },
+    async (request) => {
+      const { caller, params } = request;
+      await scheduleOf(parts, caller, params.id);
+      return schedulesFor(request).trigger(params.id);
     },
   );
   api.delete(
     '/v1/schedules/:id',
-    { config: WRITE, schema: { summary: 'Remove a schedule; its conversations stay', tags: TAGS, params, response: accepted } },
-    async ({ caller, params: { id } }, reply) => {
-      await scheduleOf(parts, caller, id);
-      await schedules.delete(id);
+    {
+      config: { ...WRITE, errors: ['SCHEDULE_NOT_FOUND'] },
+      schema: { summary: 'Remove a schedule; its conversations stay', tags: TAGS, params, response: accepted },
+    },
+    async (request, reply) => {
+      const { caller, params } = request;
+      await scheduleOf(parts, caller, params.id);
+      await schedulesFor(request).delete(params.id);
       return reply.code(202).send({ accepted: true as const });
     },
   );

@@ -3,10 +3,16 @@ import type { ConversationState, PendingApproval, TurnOutcome } from '../../cont
 import { EVENT_TYPES, type ConversationEvent } from '../../contracts/events.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
+import type { UiMessage } from '../protocols/ui-stream/ui-messages.ts';
 
 /** The shapes of the API, as requests are checked against and the OpenAPI document shows them. */
 export const conversationId = z.string().meta({ description: 'Id of a conversation', example: 'conv_01kq0p0g7fm3c8w2y5t9x1' });
 export const conversationParams = z.object({ id: conversationId });
+
+/** Of routes that make the ids of what they start of it. */
+export const idempotencyHeader = {
+  'idempotency-key': z.string().optional().meta({ description: 'Makes a repetition of the request safe', example: 'order-4711' }),
+};
 
 export const eventType = z.enum(EVENT_TYPES);
 export const event = valuesOf<ConversationEvent>(
@@ -51,6 +57,7 @@ const status = z
     queued: z.int(),
     turnsUsed: z.int(),
     tokensUsed: z.number(),
+    usage: z.looseObject({}).optional().meta({ description: 'Tokens and cost of its model calls, as in /v1/usage' }),
     pendingApprovals: z.array(pendingApproval),
     runningCalls: z.array(z.looseObject({ callId: z.string(), tool: z.string() })),
   })
@@ -64,6 +71,12 @@ export const conversation = valuesOf<ConversationRow>(
 
 export const entry = valuesOf<StoredEntry>(
   z.looseObject({ seq: z.int(), turnId: z.string(), entry: z.looseObject({ role: z.string() }) }).meta({ id: 'Entry' }),
+);
+
+export const uiMessage = valuesOf<UiMessage>(
+  z
+    .looseObject({ id: z.string(), role: z.enum(['user', 'assistant']), parts: z.array(z.looseObject({ type: z.string() })) })
+    .meta({ id: 'UIMessage', description: 'A message as the AI SDK keeps it' }),
 );
 
 export const turn = z

@@ -1,7 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { abortAfter } from '../../common/abort-after.ts';
 import { endOfTurn, type EndedTurn } from '../../client/end-of-turn.ts';
+import { isFailure } from '../../contracts/errors.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
+import { untilGone } from '../http/until-gone.ts';
+import { leastOf } from '../auth/limits-of-caller.ts';
 import { conversationOf } from './conversation-of.ts';
 import { conversationParams, refusals, seq, turn } from './schemas.ts';
 
@@ -13,7 +17,7 @@ export function addTurnRoutes(api: Api, parts: RouteParts): void {
   api.get(
     '/v1/conversations/:id/turn',
     {
-      config: { scope: 'conversations:read' },
+      config: { scope: 'conversations:read', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'STREAM_LIMIT'] },
       schema: {
         summary: 'Wait for the end of a turn',
         description: '200 with the turn when it has ended, 202 while it runs.',
@@ -25,28 +29,36 @@ export function addTurnRoutes(api: Api, parts: RouteParts): void {
     },
     async (request, reply) => {
       const { conversationId } = await conversationOf(parts.store, request.caller, request.params.id);
+      requireWait(parts, request);
       const ended = await waited(parts, request, conversationId, request.query.turnId);
       return ended ? { turn: ended } : reply.code(202).send({});
     },
   );
 }
 
+/** A request that waits counts like a stream. @throws STREAM_LIMIT when there is no room for it */
+export function requireWait({ streams }: Pick<RouteParts, 'streams'>, { query, caller, held }: Pick<FastifyRequest, 'query' | 'caller' | 'held'>): void {
+  const { wait: seconds = 0 } = query as { wait?: number };
+  if (seconds > 0) streams.requireRoom(caller.keyId, leastOf(held, 'streams'));
+}
+
 /** The turn, if it ends within the request's `wait`, before the caller goes and before the process stops. */
 export async function waited(
-  { store, closing }: Pick<RouteParts, 'store' | 'closing'>,
-  { query, raw }: Pick<FastifyRequest, 'query' | 'raw'>,
+  { store, closing, streams }: Pick<RouteParts, 'store' | 'closing' | 'streams'>,
+  { query, raw, caller, held }: Pick<FastifyRequest, 'query' | 'raw' | 'caller' | 'held'>,
   conversationId: string,
   turnId: string | undefined,
 ): Promise<EndedTurn | undefined> {
   const { wait: seconds = 0 } = query as { wait?: number };
   if (seconds === 0) return endOfTurn(store, conversationId, { turnId, signal: undefined });
-  const gone = new AbortController();
-  const leave = () => gone.abort();
-  raw.socket.once('close', leave);
-  if (raw.socket.destroyed) leave();
   try {
-    return await endOfTurn(store, conversationId, { turnId, signal: AbortSignal.any([AbortSignal.timeout(seconds * 1000), gone.signal, closing]) });
-  } finally {
-    raw.socket.off('close', leave);
+    return await untilGone({ raw }, (gone) => {
+      const signal = abortAfter(seconds * 1000, gone, closing);
+      return streams.wait(caller.keyId, () => endOfTurn(store, conversationId, { turnId, signal }), leastOf(held, 'streams'));
+    });
+  } catch (error) {
+    // Others took the room since it was looked for: what the request began goes on without it.
+    if (isFailure(error, 'STREAM_LIMIT')) return undefined;
+    throw error;
   }
 }

@@ -1,10 +1,10 @@
-import type { ConversationEvent, EventType } from '../../contracts/events.ts';
+import type { ConversationEvent } from '../../contracts/events.ts';
+import { tenantInForce } from '../../store/database/tenant-scope.ts';
 import type { EventPage, Store } from '../../store/store.ts';
 
 /** An event as it is sent: the same event always has the same bytes. */
 export interface EventFrame {
-  seq: number;
-  type: EventType;
+  event: ConversationEvent;
   text: string;
 }
 
@@ -19,14 +19,14 @@ const PAGE: EventPage = { limit: 200, bytes: 64 * 1024 };
  * says the type.
  */
 export function frameOf(event: ConversationEvent): EventFrame {
-  return { seq: event.seq, type: event.type, text: `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n` };
+  return { event, text: `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n` };
 }
 
-/** Reads pages of frames. Readers that are at the same place at the same time share one query and its frames. */
+/** Reads pages of frames. Readers of one tenant that are at the same place at the same time share one query and its frames; operators' share among themselves. */
 export function createFrameReader(events: Pick<Store['events'], 'read'>): FrameReader {
   const reading = new Map<string, Promise<readonly EventFrame[]>>();
   return (conversationId, afterSeq) => {
-    const key = `${afterSeq} ${conversationId}`;
+    const key = JSON.stringify([conversationId, afterSeq, tenantInForce()]);
     const shared = reading.get(key);
     if (shared) return shared;
     const page = events

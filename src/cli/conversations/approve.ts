@@ -2,7 +2,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApprovalAnswer } from '../../contracts/conversation.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { printFact, withClient, type Cli } from '../output/cli.ts';
-import { loginName } from './login-name.ts';
+import { loginName } from '../../platform/login-name.ts';
 
 interface ApproveCommandOptions {
   reason?: string;

@@ -3,7 +3,7 @@ import type { Chat } from '../../client.ts';
 import { createChatState, type ChatState } from './chat-state.ts';
 import { EXIT, printError, printFact, printLine, type Cli } from '../output/cli.ts';
 import { createEventPrinter } from '../output/event-printer.ts';
-import { loginName } from './login-name.ts';
+import { loginName } from '../../platform/login-name.ts';
 
 const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o) > ', paused: 'Paused. Enter resumes, Ctrl-C exits > ', nothing: '' };
 /** After a burst of events, the person is prompted once. */

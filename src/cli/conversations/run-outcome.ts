@@ -1,5 +1,5 @@
-import type { Usage } from '../../contracts/conversation.ts';
 import type { ConversationEvent } from '../../contracts/events.ts';
+import { addUsage, type Usage } from '../../contracts/usage.ts';
 
 /** The last line of `run --wait --json`. */
 export interface OutcomeLine {
@@ -22,7 +22,7 @@ export interface ToolCallOutcome {
 
 /** Collects from the events of a turn how it ended. */
 export function createRunOutcome(conversationId: string) {
-  const usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  let usage: Usage = { inputTokens: 0, outputTokens: 0 };
   const calls = new Map<string, ToolCallOutcome>();
   let turnId: string | undefined;
   let ended: OutcomeLine['outcome'] = 'closed';
@@ -39,8 +39,7 @@ export function createRunOutcome(conversationId: string) {
       noteCall(calls, event);
       switch (event.type) {
         case 'step.finished':
-          usage.inputTokens += event.data.usage.inputTokens;
-          usage.outputTokens += event.data.usage.outputTokens;
+          usage = addUsage(usage, event.data.usage);
           return false;
         case 'turn.finished':
           return end(event.data.outcome === 'finished' ? 'finished' : 'failed', event.data.message);

@@ -4,6 +4,7 @@ import type { ConversationStatus, PauseReason, PendingApproval } from '../../con
 import type { ContentPart, StoredEntry } from '../../contracts/transcript.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { approvalText, callText, shownResultOf } from '../output/call-text.ts';
+import { costText } from '../output/cost-text.ts';
 import { printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { whereOf } from '../output/narrate.ts';
 
@@ -42,7 +43,7 @@ function statusLines(status: ConversationStatus): string[] {
     `${status.conversationId}: ${status.state}${why === undefined ? '' : `, because ${why}`}`,
     `agent ${status.agentId}, user ${status.userId}, tenant ${status.tenantId}`,
     ...(status.scheduledBy ? [`started by schedule ${status.scheduledBy.scheduleId} for ${status.scheduledBy.at}`] : []),
-    `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens, ${((status.storedBytes ?? 0) / 2 ** 20).toFixed(1)} MB stored, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
+    `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens${status.usage === undefined ? '' : ` (cost ${costText(status.usage)})`}, ${((status.storedBytes ?? 0) / 2 ** 20).toFixed(1)} MB stored, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
     ...(lastTurn ? [`last turn ${lastTurn.outcome} at ${shortTime(lastTurn.at)}${lastTurn.message === undefined ? '' : `: ${lastTurn.message}`}`] : []),
     ...status.runningCalls.map(({ callId, tool }) => `running ${tool} (${callId})`),
   ];

@@ -11,7 +11,7 @@ interface CreateOptions {
 }
 
 export function keysCommand(cli: Cli): Command {
-  const command = new Command('keys').description('Make, list and revoke keys of the HTTP API');
+  const command = new Command('keys').description('Make, list, rotate and revoke keys of the HTTP API');
   command
     .command('create')
     .description('Make a key and print it: it is shown only now')
@@ -27,6 +27,13 @@ export function keysCommand(cli: Cli): Command {
     .option('--tenant <id>', 'only those of this tenant')
     .option('--json', 'as JSON')
     .action(({ tenant, json = false }: { tenant?: string; json?: boolean }) => listKeys(cli, tenant, json));
+  command
+    .command('rotate')
+    .description('Make a key that replaces another, and print it: it is shown only now')
+    .argument('<id>', 'id of the old key, the part between lsk_ and the next _')
+    .option('--overlap <duration>', 'how long the old key still works, such as 24h; 0s ends it at once', '24h')
+    .option('--json', 'as JSON')
+    .action((id: string, options: { overlap: string; json?: boolean }) => rotateKey(cli, id, options));
   command
     .command('revoke')
     .description('End a key at once')
@@ -65,8 +72,21 @@ function createKey(cli: Cli, name: string, { scope, tenant, expires, json = fals
         ...(expires !== undefined && { expiresIn: expires }),
       });
       if (json) return printJson(cli, key);
-      printLine(cli, key.text);
+      printFact(cli, key.text);
       printFact(cli, `It is shown only now. ${ofTenant(key)}; it may: ${key.scopes.join(', ')}. Revoke it with: longshore keys revoke ${key.keyId}`);
+    },
+    { lazy: true },
+  );
+}
+
+function rotateKey(cli: Cli, id: string, { overlap, json = false }: { overlap: string; json?: boolean }): Promise<void> {
+  return withClient(
+    cli,
+    async (longshore) => {
+      const key = await longshore.keys.rotate(id, { overlap });
+      if (json) return printJson(cli, key);
+      printFact(cli, key.text);
+      printFact(cli, `It is shown only now. ${ofTenant(key)}; it may: ${key.scopes.join(', ')}. The old key ${id} ends at ${key.oldEndsAt}.`);
     },
     { lazy: true },
   );

@@ -7,18 +7,25 @@ import { createLogger } from '../../platform/log.ts';
 import { readOwnSecret } from '../../platform/own-path.ts';
 import { ownVersion } from '../../platform/own-version.ts';
 import { writeWhole } from '../../platform/place-whole.ts';
+import type { DevStack } from '../../setup/dev-stack.ts';
 import { printFact, type Cli } from '../output/cli.ts';
+import { admitCodec, withOriginOf, type DevCodec } from './dev-codec.ts';
 
 /**
  * Serves the HTTP API of the development stack until `signal` aborts, and prints its address and a key. Never rejects: a failure is told, and the rest of the
  * stack runs on.
  */
-export async function serveDevApi(cli: Cli, config: Config, signal: AbortSignal): Promise<void> {
+export async function serveDevApi(
+  cli: Cli,
+  { config, uiUrl }: Pick<DevStack, 'config' | 'uiUrl'>,
+  { codec, signal }: { codec: DevCodec | undefined; signal: AbortSignal },
+): Promise<void> {
   try {
     const { serveApi } = await import('../../api/serve-api.ts');
     const key = await developmentKey(config);
     const onReady = (url: string) => printFact(cli, `HTTP API    ${url} (key ${key})`);
-    await serveApi(config, { log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), version: ownVersion(), signal, onReady });
+    if (codec) await admitCodec(config, codec);
+    await serveApi(withOriginOf(config, uiUrl), { log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), version: ownVersion(), signal, onReady });
   } catch (error) {
     const otherPort = isFailure(error, 'CONFIG_INVALID') ? ', or another with --api-port' : '';
     printFact(cli, `The HTTP API is not served. ${(error as Error).message}${otherPort}`);

@@ -4,6 +4,7 @@ import { loadAgents } from '../../definitions/agents/load-agents.ts';
 import { shellWord } from '../../common/shell-quoted.ts';
 import type { DevStack } from '../../setup/dev-stack.ts';
 import { serveDevApi } from './dev-api.ts';
+import { devCodec } from './dev-codec.ts';
 import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
 
 export function devCommand(cli: Cli): Command {
@@ -25,12 +26,13 @@ export function devCommand(cli: Cli): Command {
         ...(options.temporalPort !== undefined && { temporal: options.temporalPort }),
         ...(options.postgresPort !== undefined && { postgres: options.postgresPort }),
       };
+      const codec = await devCodec(config);
       const leaving = new AbortController();
       const release = cli.onInterrupt(() => leaving.abort());
       try {
-        await using stack = await startDevStack({ config, log, ports, signal: leaving.signal });
+        await using stack = await startDevStack({ config, log, ports, uiCodec: codec?.endpoint, signal: leaving.signal });
         tellStack(cli, stack, [...agents.keys()]);
-        const served = serveDevApi(cli, stack.config, leaving.signal);
+        const served = serveDevApi(cli, stack, { codec, signal: leaving.signal });
         const worker = startDevWorker({ ...stack.config, LONGSHORE_WATCH: 'yes' }, log, await logReader(cli));
         const releaseWorker = cli.onInterrupt(() => worker.stop());
         // The interruption may have come before this listener was registered.
@@ -57,6 +59,7 @@ function tellStack(cli: Cli, { config, uiUrl }: DevStack, agents: string[]): voi
   printFact(cli, `Agents      ${agents.join(', ') || 'none'} (${LONGSHORE_AGENTS})`);
   const exports = Object.entries({ TEMPORAL_ADDRESS, DATABASE_URL, LONGSHORE_AGENTS: resolve(LONGSHORE_AGENTS) });
   printFact(cli, `Other terminals need: export ${exports.map(([name, value]) => `${name}=${shellWord(value)}`).join(' ')}`);
+  if (config.LONGSHORE_ENCRYPTION_KEYS !== undefined) printLine(cli, 'They need the same LONGSHORE_ENCRYPTION_KEYS, too.');
   printLine(cli, 'Talk to one in another terminal: longshore chat. Ctrl-C ends everything here.');
 }
 

@@ -1,12 +1,8 @@
-import { Connection } from '@temporalio/client';
 import type { Config } from '../../platform/config.ts';
-import { isFailure } from '../../contracts/errors.ts';
 import { inspectEngine, type EngineReport } from '../../setup/engine-facts.ts';
 import { judgeGvisorScript } from '../../setup/gvisor-script.ts';
 import { hasPostgresFiles } from '../../setup/postgres-files.ts';
 import { sandboxImageState } from '../../setup/sandbox-image.ts';
-import { SEARCH_ATTRIBUTES } from '../../setup/search-attributes.ts';
-import { findTemporalCli } from '../../setup/temporal-cli.ts';
 import { createLogger } from '../../platform/log.ts';
 import { describeFence, probeFence } from '../../plugins/isolates/fence/fence.ts';
 import { createCapabilities } from '../../sandbox/lifecycle/base/sandbox-capabilities.ts';
@@ -15,23 +11,22 @@ import { LOCAL_WARNING } from '../../sandbox/lifecycle/local-sandboxes.ts';
 import { createBlobStore } from '../../store/blobs/create-blob-store.ts';
 import { openDatabase } from '../../store/database/database.ts';
 import { isMigrated } from '../../store/database/migrate.ts';
-
-const CONNECT_TIMEOUT_MS = 5_000;
+import { messageOf, type DoctorLine } from './doctor-line.ts';
+import { serviceLines } from './doctor-service.ts';
+import { temporalLines } from './doctor-temporal.ts';
 
 type PresentEngine = Extract<EngineReport, { outcome: 'present' }>;
 
-/** One finding about this machine; `todo` says what to do when something is wrong. */
-export interface DoctorLine {
-  name: string;
-  /** `warning`: Longshore runs, but with fewer abilities. `missing`: it does not run without this. */
-  ok: 'ok' | 'warning' | 'missing';
-  found: string;
-  todo?: string;
-}
-
 /** Checks everything that Longshore needs on this machine; changes nothing and never throws. */
 export async function runDoctor(config: Config): Promise<DoctorLine[]> {
-  const groups = await Promise.all([sandboxLines(config), temporalLine(config), postgresLine(config), blobLine(config), fenceLine(config)]);
+  const groups = await Promise.all([
+    sandboxLines(config),
+    temporalLines(config),
+    postgresLine(config),
+    blobLine(config),
+    fenceLine(config),
+    serviceLines(config),
+  ]);
   return [nodeLine(process.versions.node), ...groups.flat(), metricsLine(config)];
 }
 
@@ -166,28 +161,6 @@ async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<Do
   };
 }
 
-async function temporalLine({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
-  const name = 'Temporal';
-  let connection: Connection | undefined;
-  try {
-    connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
-    const { serverVersion } = await connection.workflowService.getSystemInfo({});
-    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-    const missing = Object.keys(SEARCH_ATTRIBUTES).filter((attribute) => !(attribute in customAttributes));
-    const found = `server ${serverVersion} at ${address}`;
-    if (missing.length === 0) return { name, ok: 'ok', found };
-    return { name, ok: 'missing', found: `${found}, without search attributes ${missing.join(', ')}`, todo: 'Register them: npm run setup' };
-  } catch (error) {
-    const program = await findTemporalCli(home);
-    const problem = `no server answers at ${address} (${messageOf(error)})`;
-    if (program !== undefined)
-      return { name, ok: 'warning', found: `${problem}; ${program} is here`, todo: 'Start the stack: longshore dev; or set TEMPORAL_ADDRESS' };
-    return { name, ok: 'missing', found: problem, todo: 'Set TEMPORAL_ADDRESS, or get a server of your own: npm run setup' };
-  } finally {
-    await connection?.close();
-  }
-}
-
 async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
   const name = 'Postgres';
   const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
@@ -207,10 +180,4 @@ async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config)
   } finally {
     await database.close();
   }
-}
-
-function messageOf(error: unknown): string {
-  // The advice at the end of the error's message is in `todo`.
-  if (isFailure(error) && error.values['problem'] !== undefined) return String(error.values['problem']);
-  return error instanceof Error ? error.message : String(error);
 }

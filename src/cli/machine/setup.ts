@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { checkNamespace, identifyNamespace, type NamespaceParts } from '../../client/own-namespace.ts';
-import { createTemporalLink } from '../../client/temporal.ts';
+import { checkNamespace, identifyNamespace, type NamespaceParts } from '../../client/temporal/own-namespace.ts';
+import { createTemporalLink } from '../../client/temporal/temporal.ts';
 import { checkDatabaseUrl } from '../../platform/config.ts';
+import { readEncryptionKeys } from '../../platform/encryption-keys.ts';
 import { restartOwnEngine } from '../../setup/docker-engine.ts';
 import { ENGINE_SETTINGS, ensureRunsc, registerRunsc } from '../../setup/gvisor.ts';
 import { ensureGvisorScript } from '../../setup/gvisor-script.ts';
@@ -26,7 +27,7 @@ export function setupCommand(cli: Cli): Command {
       await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
       printLine(cli, 'Postgres: the schema is up to date.');
       const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-      const temporal = createTemporalLink({ address, namespace });
+      const temporal = createTemporalLink({ address, namespace, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS) });
       try {
         await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
         const added = await registerSearchAttributes(await temporal.connection(), namespace);

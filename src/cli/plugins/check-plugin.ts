@@ -2,6 +2,7 @@ import { createLogger } from '../../platform/log.ts';
 import type { Plugin } from '../../plugins/api/define-plugin.ts';
 import { openIsolates } from '../../plugins/isolates/load-isolated.ts';
 import { isPath, rootOf } from '../../plugins/load/locate-plugin.ts';
+import { problemOfOwnVariables } from '../../plugins/manager/own-variables.ts';
 import { digestOf } from '../../plugins/manager/pins.ts';
 import { permissionsOf } from '../../plugins/manager/permissions-of.ts';
 import { loadSource } from '../../plugins/manager/plugin-source.ts';
@@ -18,7 +19,7 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
   await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates });
   const digest = await digestOf(await rootOf(located, directory)).catch((error: unknown) => `none: ${(error as Error).message}`);
-  const problems = loaded.problems.map(({ message }) => message);
+  const problems = [...loaded.problems, ...loaded.plugins.flatMap((plugin) => problemOfOwnVariables(plugin) ?? [])].map(({ message }) => message);
   if (problems.length > 0) cli.exitCode = EXIT.failed;
   if (json) return printJson(cli, { digest, plugins: loaded.plugins.map(describe), problems });
   for (const plugin of loaded.plugins) for (const line of linesOf(plugin)) printFact(cli, line);

@@ -1,11 +1,10 @@
-import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { failure } from '../../contracts/errors.ts';
-import { visibleLine } from '../../contracts/visible-text.ts';
 import { createLogger } from '../../platform/log.ts';
 import { destroyExpired } from '../../sdk/destroy-expired.ts';
+import { confirmed } from '../output/confirmed.ts';
 import { EXIT, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
-import { checkRemoval } from './held.ts';
+import { checkRemoval } from '../../sandbox/visits/held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 interface RemoveOptions {
@@ -22,7 +21,7 @@ export function removeCommand(cli: Cli): Command {
     .action((ids: string[], options: RemoveOptions) =>
       withSandboxes(cli, async (desk) => {
         for (const id of ids) await checkOne(desk, id, options);
-        if (!options.yes && !(await agreed(cli, ids))) {
+        if (!options.yes && !(await confirmed(cli, 'rm', `Remove ${ids.join(', ')} with everything in it?`))) {
           printLine(cli, 'Nothing was removed.');
           cli.exitCode = EXIT.failed;
           return;
@@ -49,20 +48,6 @@ async function checkOne(desk: Desk, id: string, { force = false }: RemoveOptions
   }
   const known = await desk.sandboxes.snapshots();
   if (!known.some(({ snapshotId }) => snapshotId === id)) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: id });
-}
-
-async function agreed(cli: Cli, ids: string[]): Promise<boolean> {
-  if (!cli.in.isTTY)
-    throw failure('INVALID_ARGUMENT', { what: 'rm', problem: 'the input is not a terminal, so it cannot ask for confirmation', fix: 'Add --yes' });
-  const readline = createInterface({ input: cli.in, output: cli.out.stream, terminal: false });
-  const asking = new AbortController();
-  readline.once('close', () => asking.abort());
-  try {
-    const answer = await readline.question(`Remove ${visibleLine(ids.join(', '))} with everything in it? (y/N) `, { signal: asking.signal }).catch(() => '');
-    return /^y(es)?$/i.test(answer.trim());
-  } finally {
-    readline.close();
-  }
 }
 
 export function collectCommand(cli: Cli): Command {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { printFact, type Cli } from '../output/cli.ts';
-import { checkRest, checkVisit } from './held.ts';
+import { checkRest, checkVisit } from '../../sandbox/visits/held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 interface RestOptions {
@@ -48,7 +48,7 @@ function wake(cli: Cli): Command {
       withSandboxes(cli, async (desk) => {
         for (const id of ids) {
           const row = await findSandbox(desk, id);
-          await checkVisit(desk, row, force);
+          await checkVisit(desk, row, { force });
           printFact(cli, `${row.sandboxId}: ${await desk.sandboxes.wake(row.sandboxId)}.`);
         }
       }),

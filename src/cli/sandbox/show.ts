@@ -4,7 +4,7 @@ import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { printFact, printJson, type Cli } from '../output/cli.ts';
-import { ownerOf } from './held.ts';
+import { ownerOf } from '../../sandbox/visits/held.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 export function showSandbox(cli: Cli): Command {

@@ -6,7 +6,9 @@ import { listFilter, nameOf, startOptions } from '../client-arguments.ts';
 import { createChat, sharedController } from '../create-chat.ts';
 import type { Longshore } from '../types.ts';
 import { createHttpCalls, createHttpViews, httpConversation } from './http-conversations.ts';
-import { createHttpKeys, createHttpPlugins, createHttpSchedules } from './http-installation.ts';
+import { createHttpUsage } from './http-usage.ts';
+import { createHttpAudit, createHttpKeys, createHttpLimits, createHttpPlugins, createHttpSchedules } from './http-installation.ts';
+import { createHttpWebhooks } from './http-webhooks.ts';
 import { createHttpLink, type HttpLinkOptions } from './http-link.ts';
 
 const DEFAULT_LIST_LIMIT = 50;
@@ -44,9 +46,13 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
     },
     ...createHttpViews(link, closing.signal),
     ...createHttpCalls(link),
+    usage: createHttpUsage(link),
     plugins: createHttpPlugins(link),
     keys: createHttpKeys(link),
+    audit: createHttpAudit(link),
+    limits: createHttpLimits(link),
     schedules: createHttpSchedules(link),
+    webhooks: createHttpWebhooks(link),
     [Symbol.asyncDispose]() {
       closing.abort();
       return Promise.resolve();

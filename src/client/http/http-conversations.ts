@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { anySignal } from '../../common/any-signal.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
@@ -28,7 +29,7 @@ export function createHttpViews(link: HttpLink, closing: AbortSignal): Views {
   return {
     async *events(conversation, given) {
       const { afterSeq = 0, signal: stop } = eventOptions(given);
-      yield* httpEvents(link, conversationIdOf(conversation), { afterSeq, signal: stop ? AbortSignal.any([stop, closing]) : closing });
+      yield* httpEvents(link, conversationIdOf(conversation), { afterSeq, signal: stop ? anySignal([stop, closing]) : closing });
     },
     async reply(conversation, given) {
       const turnId = turnIdOf(given);
@@ -40,8 +41,14 @@ export function createHttpViews(link: HttpLink, closing: AbortSignal): Views {
     },
     status: async (conversation) => (await httpConversation(link, conversation)).status,
     async transcript(conversation, afterSeq) {
-      const query = new URLSearchParams(withoutUndefined({ after: seqOf(afterSeq)?.toString() }));
-      return ((await link.json(at(conversation, `/transcript?${query.toString()}`))) as { entries: StoredEntry[] }).entries;
+      const entries: StoredEntry[] = [];
+      for (let after = seqOf(afterSeq); ;) {
+        const query = new URLSearchParams(withoutUndefined({ after: after?.toString() }));
+        const page = (await link.json(at(conversation, `/transcript?${query.toString()}`))) as { entries: StoredEntry[]; next?: number };
+        entries.push(...page.entries);
+        if (page.next === undefined) return entries;
+        after = page.next;
+      }
     },
   };
 }

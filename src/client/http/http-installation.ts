@@ -1,8 +1,23 @@
 import type { PermissionBound } from '../../contracts/agent.ts';
 import type { ApiKey } from '../../contracts/api-key.ts';
-import { configureOptions, flagOf, grantsOf, keyOptions, nameOf, pluginConfig, scheduleNote, scheduleOptions } from '../client-arguments.ts';
+import {
+  auditOptions,
+  configureOptions,
+  flagOf,
+  grantsOf,
+  keyOptions,
+  limitOptions,
+  nameOf,
+  pluginConfig,
+  rotationOptions,
+  scheduleNote,
+  scheduleOptions,
+} from '../client-arguments.ts';
 import type { Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../schedule-types.ts';
-import type { Keys, Plugins, PluginState } from '../types.ts';
+import type { LimitsOf } from '../../contracts/limits.ts';
+import type { AuditEntry } from '../../contracts/audit.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import type { AuditLog, Keys, Plugins, PluginState, TenantLimits } from '../types.ts';
 import type { HttpLink } from './http-link.ts';
 
 const POST = 'POST' as const;
@@ -60,6 +75,30 @@ export function createHttpKeys(link: HttpLink): Keys {
       const { keys } = (await link.json('/v1/keys')) as { keys: ApiKey[] };
       return tenant === undefined ? keys : keys.filter(({ tenantId }) => tenantId === nameOf('tenant', tenant));
     },
+    rotate: async (keyId, options) =>
+      (await link.json(`/v1/keys/${part(nameOf('keyId', keyId))}/rotate`, { method: POST, body: rotationOptions(options) })) as ApiKey & {
+        text: string;
+        oldEndsAt: string;
+      },
     revoke: async (keyId) => (await link.json(`/v1/keys/${part(nameOf('keyId', keyId))}`, { method: 'DELETE' })) as ApiKey,
+  };
+}
+
+export function createHttpLimits(link: HttpLink): TenantLimits {
+  return {
+    list: async () => ((await link.json('/v1/limits')) as { limits: LimitsOf[] }).limits,
+    async set(options) {
+      await link.json('/v1/limits', { method: 'PUT', body: limitOptions(options) });
+    },
+  };
+}
+
+export function createHttpAudit(link: HttpLink): AuditLog {
+  return {
+    async list(given) {
+      const { limit, ...rest } = auditOptions(given);
+      const query = new URLSearchParams(withoutUndefined({ ...rest, limit: limit?.toString() }));
+      return (await link.json(`/v1/audit?${query.toString()}`)) as { entries: AuditEntry[]; next?: string };
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { context, propagation } from '@opentelemetry/api';
 import { ERRORS } from '../../contracts/error-rows.ts';
 import { failure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
@@ -11,7 +12,7 @@ export interface HttpLinkOptions {
 }
 
 export interface HttpRequest {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Sent as JSON. */
   body?: object;
   headers?: Record<string, string>;
@@ -33,7 +34,7 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
   const open: HttpLink['open'] = async (path, { method = 'GET', body, headers = {}, signal }) => {
     const init: RequestInit = {
       method,
-      headers: { authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }), ...headers },
+      headers: { ...traceHeaders(), authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }), ...headers },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     };
@@ -59,6 +60,13 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
       }
     },
   };
+}
+
+/** The trace that the caller is in. None, unless the program has set up OpenTelemetry. */
+function traceHeaders(): Record<string, string> {
+  const headers: Record<string, string> = {};
+  propagation.inject(context.active(), headers);
+  return headers;
 }
 
 /** Whether the same request may soon succeed, at this process of the service or another. */

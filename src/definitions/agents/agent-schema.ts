@@ -56,6 +56,12 @@ const budget = z
       .default(7_200_000)
       .describe('Time spent working, pauses and idle time left out. Default 2h.'),
     storageMb: count.default(100).describe('What transcript, calls and events take up in the database, in MB, over the life of the conversation. Default 100.'),
+    costUsd: z
+      .number()
+      .positive('has to be above 0')
+      .max(1_000_000_000)
+      .optional()
+      .describe('US dollars for model calls over the life of the conversation, by the table of prices. Default: no limit.'),
   })
   .prefault({});
 

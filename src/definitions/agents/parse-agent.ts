@@ -30,7 +30,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     },
     approval: approval.map(withoutUndefined),
     ...expiryOf(approvalTimeout),
-    budget: { ...counts, wallTimeMs: wallTime },
+    budget: { ...withoutUndefined(counts), wallTimeMs: wallTime },
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Agent, ApprovalDecision, ApprovalRule } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import { matchesPattern } from '../registry/match-pattern.ts';
+import { matchesPattern } from '../../common/match-pattern.ts';
 import { createMatcher, type ApprovalMatch } from './match-rules.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
 

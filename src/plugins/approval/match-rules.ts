@@ -1,6 +1,6 @@
 import type { ApprovalRule } from '../../contracts/agent.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
-import { matchesPattern } from '../registry/match-pattern.ts';
+import { matchesPattern } from '../../common/match-pattern.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
 import { couldMatch } from './shell/could-match.ts';
 import { shellPartsOf, type ShellParts } from './shell/shell-parts.ts';

@@ -1,5 +1,5 @@
 import type { Agent } from '../../contracts/agent.ts';
-import { matchesPattern } from '../registry/match-pattern.ts';
+import { matchesPattern } from '../../common/match-pattern.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
 
 /**

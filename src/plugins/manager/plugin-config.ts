@@ -1,5 +1,6 @@
 import { fillInEnvironment } from '../../common/fill-in-environment.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import { isOwnVariable } from '../../platform/own-variables.ts';
 import { createCompiler, type Compile } from '../schemas/validate-arguments.ts';
 
 const REFERENCE = /^\$\{env\.[A-Za-z_][A-Za-z0-9_]*\}$/;
@@ -23,7 +24,9 @@ export async function prepareConfig(
   const problems = await problemsAsWritten(pluginId, schema, written, compile);
   if (problems.length > 0) return { problems };
   try {
-    const filled = fillInEnvironment(written, read, (name, path) => new Error(`/${path.join('/')}: the variable ${name} is not set for the worker`));
+    const missing = (name: string, path: PropertyKey[]) =>
+      new Error(`/${path.join('/')}: the variable ${name} ${isOwnVariable(name) ? 'is one that no plugin may have' : 'is not set for the worker'}`);
+    const filled = fillInEnvironment(written, (name) => (isOwnVariable(name) ? undefined : read(name)), missing);
     const config = withDefaults(schema, filled as JsonObject);
     const found = schema ? await compile(pluginId, 'config', 'configuration', withoutSecrets(schema))(config) : [];
     return found.length > 0 ? { problems: found.map((problem) => unquoted(problem, pathsOfReferences(written, ''))) } : { config };

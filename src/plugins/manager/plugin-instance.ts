@@ -6,6 +6,7 @@ import type { Logger } from '../../platform/log.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
+import { problemOfOwnVariables } from './own-variables.ts';
 import { checkBounds } from './permission-bounds.ts';
 import { checkGrants } from './permission-grants.ts';
 import type { Compile } from '../schemas/validate-arguments.ts';
@@ -87,6 +88,8 @@ export async function configureInstance(instance: PluginInstance, { config: writ
 }
 
 async function check(plugin: Plugin, bounds: PermissionBound[], { granted, accept }: InstanceParts): Promise<void> {
+  const problem = problemOfOwnVariables(plugin);
+  if (problem) throw problem;
   await checkBounds(plugin, bounds);
   await checkGrants(plugin, granted);
   accept?.(plugin);

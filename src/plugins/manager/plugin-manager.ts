@@ -1,3 +1,4 @@
+import { abortAfter } from '../../common/abort-after.ts';
 import { createTurns } from '../../common/turns.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
@@ -143,7 +144,7 @@ class Manager implements PluginManager, Household {
   /** Ends plugins once none of their calls is under way, or after `drainMs`. Does not wait for that. */
   retire(instances: PluginInstance[], loaded: LoadedSource | undefined): void {
     const { log, drainMs = DRAIN_MS } = this.options;
-    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(drainMs)]);
+    const signal = abortAfter(drainMs, this.closing.signal);
     const end = async () => {
       for (const instance of instances) {
         const running = await instance.drained(signal);

@@ -1,7 +1,7 @@
 import type { DeferOptions } from '../../contracts/agent.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import { foundIn, SEARCH_TOOL } from '../builtin/tools.ts';
-import { matchesPattern } from '../registry/match-pattern.ts';
+import { matchesPattern } from '../../common/match-pattern.ts';
 import type { RegisteredTool, Registry } from '../registry/registry.ts';
 
 export interface ShownTools {

@@ -5,7 +5,7 @@ import { aliasOf } from './alias.ts';
 import type { Plugin, Tool } from '../api/define-plugin.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
 import { identityFieldsOf, identityOf, unnamedFieldsOf, withoutFields, withoutKeys } from '../api/identity-fields.ts';
-import { matchesPattern } from './match-pattern.ts';
+import { matchesPattern } from '../../common/match-pattern.ts';
 import { createCompiler, type Compile } from '../schemas/validate-arguments.ts';
 
 /** A tool under its full id, `pluginId:toolId`. */

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { AsStarted, CommandResult, RunOptions } from './commands.ts';
 import type { MethodAnswer, MethodCall } from './methods.ts';
@@ -50,7 +51,14 @@ export type ServerAnswer =
   | { outcome: 'absent' | 'gone'; why: string }
   | { outcome: 'timeout' | 'killed' };
 
-/** Operations that only a worker needs: it answers code that calls tools, and runs tools and MCP servers in the sandbox. */
+export interface ConnectPortOptions {
+  /** Called with the connection once it is made. It is destroyed when the stream to the supervisor breaks. */
+  onOpen: (connection: Duplex) => void;
+  /** Aborting it ends the connection, and rejects with `INTERRUPTED`. */
+  signal: AbortSignal;
+}
+
+/** Operations that only a worker needs: it answers code that calls tools, runs tools and MCP servers in the sandbox, and connects to what listens there. */
 export interface HostMethods {
   /** Answers a tool call that an exec's code made. Only the first answer counts. */
   answerMethod(execId: string, number: number, answer: MethodAnswer): Promise<void>;
@@ -75,4 +83,9 @@ export interface HostMethods {
   serverMark(name: string): Promise<string | undefined>;
   /** Ends the MCP servers in the sandbox and the processes that they started, except the servers named in `except`. Returns the names of the ended ones. */
   endServers(except: string[]): Promise<string[]>;
+  /**
+   * Connects to a port on the loopback interface of the sandbox, and resolves when the connection has ended. Rejects with `PORT_CLOSED` when nothing listens
+   * there. Meanwhile the sandbox stays awake.
+   */
+  connectPort(port: number, options: ConnectPortOptions): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { RecentMap } from '../../common/recent-map.ts';
 import { failure } from '../../contracts/errors.ts';
 import { ensureOwnDirectory, readOwnSecret } from '../../platform/own-path.ts';
-import { certifyHost, createAuthority, type Certified } from './certificates.ts';
+import { certifyHost, createAuthority, type Certified } from '../../certificates/certificates.ts';
 
 /** A certificate authority. It signs certificates of hosts whose TLS the worker terminates, in order to add credentials. */
 export interface Authority {
@@ -50,7 +50,7 @@ async function loadAuthority(directory: string): Promise<Certified> {
   const path = join(directory, FILE);
   const found = await readAuthority(path);
   if (found) return found;
-  const made = createAuthority(new Date());
+  const made = createAuthority('Longshore egress', new Date());
   const beside = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(beside, made.key + made.certificate, { mode: 0o600, flag: 'wx' });

@@ -78,6 +78,7 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
     ...createCodeOperations(connection, sandboxId),
     ...createServerOperations(connection, sandboxId),
     runTool: async (request, tool) => toResult(tool.execId, await runToolInSandbox(connection, request, tool)),
+    connectPort: (port, connect) => connection.connectPort(port, connect),
     watch: (path, watch) => watchFiles(connection, path, watch),
     openPty: (pty) => openPty(connection, sandboxId, pty),
     attachPty: async (ptyId, pty) => attachPty(connection, sandboxId, ptyId, pty),

@@ -62,5 +62,6 @@ function createWakingConnection(awake: Awake): WorkingConnection {
     removeFile: (...args) => awake((connection) => connection.removeFile(...args)),
     createDirectory: (...args) => awake((connection) => connection.createDirectory(...args)),
     rename: (...args) => awake((connection) => connection.rename(...args)),
+    connectPort: (...args) => awake((connection) => connection.connectPort(...args)),
   };
 }

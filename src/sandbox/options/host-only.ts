@@ -1,11 +1,12 @@
 import type { z } from 'zod';
-import type { HostMethods, RunToolOptions, SandboxServer, ServerRequestOptions } from '../api/host-methods.ts';
+import type { ConnectPortOptions, HostMethods, RunToolOptions, SandboxServer, ServerRequestOptions } from '../api/host-methods.ts';
 import { timeoutMs } from './commands.ts';
 import { isNot, isPlainObject, options, value, type Parameters } from './parse.ts';
 import { abortSignal, callback, environment, execId, flag, list, name, path, text, whole } from './values.ts';
 
 const MAX_ARGUMENTS = 1000;
 const MAX_ARGUMENT_CHARACTERS = 131_071;
+const LAST_PORT = 65_535;
 const MAX_CODE_CHARACTERS = 64 * 1024 * 1024;
 
 const number = whole({ min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -52,5 +53,9 @@ export const HOST_ONLY: Record<keyof HostMethods, Parameters> = {
     } satisfies Record<keyof RunToolOptions, z.ZodType>),
   },
   serverMark: { name },
+  connectPort: {
+    port: whole({ min: 1, max: LAST_PORT }),
+    options: options({ onOpen: callback, signal: abortSignal } satisfies Record<keyof ConnectPortOptions, z.ZodType>),
+  },
   endServers: { except: list({ item: name, kind: 'names', maxItems: MAX_ARGUMENTS }) },
 };

@@ -56,6 +56,10 @@ export class Caller {
     this.silenceMs = options.silenceMs ?? 10_000;
   }
 
+  get sandboxId(): string {
+    return this.options.sandboxId;
+  }
+
   /** Resolves with the checked end of the operation. */
   call<O extends Operation>(call: Call<O>): Promise<EndOf<O>> {
     return new Promise((resolve, reject) => {

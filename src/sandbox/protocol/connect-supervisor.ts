@@ -6,6 +6,7 @@ import { createFileCalls, createPartCalls } from './file-calls.ts';
 import { parseLines } from './lines.ts';
 import { createMethodCalls } from './method-calls.ts';
 import type { EndOf, Operation, RecordOf, RequestOf } from './protocol-types.ts';
+import { connectPort } from './connect-port.ts';
 import { serveTunnels } from './serve-tunnels.ts';
 import type { ExecEnd, ExecSpec, FollowOptions, SupervisorConnection } from './supervisor-connection.ts';
 
@@ -44,6 +45,7 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
       await caller.call({ operation: 'ping', fields: () => ({}), signal });
       return true;
     },
+    connectPort: (port, connect) => connectPort(caller, port, connect),
     serveTunnels: (tunnels) => serveTunnels(caller, tunnels),
     disconnect: () => caller.disconnect(),
     close: (why) => caller.close(why),

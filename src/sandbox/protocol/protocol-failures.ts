@@ -2,6 +2,11 @@ import { failure, type LongshoreError } from '../../contracts/errors.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { RecordOf } from './protocol-types.ts';
 
+/** No connection to a port of the guest. */
+export function portClosed(problem: string, { port }: JsonObject, sandboxId: string): LongshoreError {
+  return failure('PORT_CLOSED', { port: Number(port), sandboxId, problem });
+}
+
 /** Translates a refusal of the supervisor into an error of the table. `fields` are those of the request. */
 export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObject, sandboxId: string): LongshoreError {
   const { code, problem } = refused;
@@ -21,9 +26,9 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
     case 'FILE_CHANGED':
       return failure('FILE_CHANGED', { path, problem });
     case 'FILE_FAILED':
-      // Supervisors of earlier images send this text, because they do not know the code FILE_CHANGED.
-      if (problem === 'was changed meanwhile') return failure('FILE_CHANGED', { path, problem: 'it is not as it was read' });
-      return failure('FILE_FAILED', { path, problem });
+      return fileFailed(path, problem);
+    case 'PORT_CLOSED':
+      return portClosed(problem, fields, sandboxId);
     case 'INVALID_ARGUMENT':
       return refusal(problem);
     default:
@@ -32,6 +37,12 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
       if (problem === 'the sandbox is being stopped') return failure('SANDBOX_LOST', { sandboxId, problem: 'it is being stopped' });
       return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
   }
+}
+
+function fileFailed(path: string, problem: string): LongshoreError {
+  // Supervisors of earlier images send this text, because they do not know the code FILE_CHANGED.
+  if (problem === 'was changed meanwhile') return failure('FILE_CHANGED', { path, problem: 'it is not as it was read' });
+  return failure('FILE_FAILED', { path, problem });
 }
 
 /** The part after the semicolon says what to do. */

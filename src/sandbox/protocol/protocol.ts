@@ -145,6 +145,7 @@ export const PROTOCOL = {
         'FILE_NOT_FOUND',
         'FILE_FAILED',
         'FILE_CHANGED',
+        'PORT_CLOSED',
         'INTERNAL',
       ),
       problem,
@@ -202,6 +203,7 @@ export const PROTOCOL = {
     createDirectory: { request: { path, parents: boolean }, end: {} },
     'tunnel.serve': { request: { port: integerTo(1, 65_535), certificate: optional(text(16_384)) }, lines: { tunnelId: id }, end: {} },
     'tunnel.accept': { request: { tunnelId: id }, reply: accepted, end: {} },
+    'port.connect': { request: { port: integerTo(1, 65_535) }, reply: accepted, end: {} },
     rename: { request: { from: path, to: path }, end: {} },
   },
 } as const satisfies {

@@ -1,6 +1,7 @@
 import type { FileInfo } from '../api/files.ts';
 import type { ExecSignal } from '../api/commands.ts';
 import type { LineOf, RecordOf } from './protocol-types.ts';
+import type { ConnectPortOptions } from '../api/host-methods.ts';
 import type { ServeTunnelsOptions } from './serve-tunnels.ts';
 
 type Exec = RecordOf<'exec'>;
@@ -74,6 +75,8 @@ export interface SupervisorConnection {
   removeFile(path: string, options: { recursive: boolean }): Promise<void>;
   createDirectory(path: string, options: { parents: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  /** Connects to a port on which a program of the guest listens, and resolves when the connection has ended; see connect-port.ts. */
+  connectPort(port: number, options: ConnectPortOptions): Promise<void>;
   /** Accepts the guest's connections for egress until it is aborted; see serve-tunnels.ts. */
   serveTunnels(options: ServeTunnelsOptions): Promise<void>;
   /** Closes the stream but not the connection: calls in progress, and the next call, open another stream. */

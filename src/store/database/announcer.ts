@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../platform/log.ts';
 import type { Database } from './database.ts';
 import { EVENTS_CHANNEL } from './listener.ts';
+import { forAllTenants } from './tenant-scope.ts';
 
 /** Notifies followers in all processes that conversations have new events. */
 export interface Announcer {
@@ -39,7 +40,8 @@ export function createAnnouncer(options: { database: Database; log: Logger }): A
   return {
     announce(conversationId) {
       waiting.add(conversationId);
-      sending ??= send();
+      // A batch has conversations of all tenants.
+      sending ??= forAllTenants(send);
     },
     async settled() {
       await sending;

@@ -1,14 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, Pool, type ClientConfig, type PoolClient } from 'pg';
+import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { Logger } from '../../platform/log.ts';
+import { connectionOptions } from './connection-options.ts';
 import { isConflict, postgresFailure } from './database-failures.ts';
 import { toPlainText } from './json-text.ts';
+import { queryAsTenant } from './query-as-tenant.ts';
+import { tenantInForce } from './tenant-scope.ts';
 
 export type LockMode = 'shared' | 'alone';
 export type SqlValue = string | number | boolean | null | string[] | Buffer;
 
 /** The database for the query families: statements by name (each is prepared once per connection), with errors already translated. */
 export interface Database {
+  /** While `asTenant` is in force, the statement sees only that tenant's rows. */
   query<Row>(name: string, sql: string, values: SqlValue[]): Promise<Row[]>;
   /**
    * Does work while no other holds the lock of this name; `shared`: others that share it are let in. The lock is held until the work has ended, for 10 s at
@@ -18,8 +22,6 @@ export interface Database {
   close(): Promise<void>;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
-const QUERY_TIMEOUT_MS = 60_000;
 const CONFLICT_ATTEMPTS = 12;
 const LOCKED_AT_MOST_MS = 10_000;
 const LOCKS_AT_ONCE = 4;
@@ -32,12 +34,10 @@ const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 500;
 
 export function openDatabase(options: { url: string; log: Logger; poolSize: number }): Database {
-  const pool = new Pool({ ...connectionOptions(options.url), max: options.poolSize, idleTimeoutMillis: 60_000 });
-  // Without a listener, an idle connection that the server drops would end the process.
-  const onLost = (error: Error) => options.log.warn({ error: error.message }, 'an idle Postgres connection was lost');
-  pool.on('error', onLost);
-  const locks = new Pool({ ...connectionOptions(options.url), max: LOCKS_AT_ONCE, idleTimeoutMillis: 1_000 });
-  locks.on('error', onLost);
+  const pool = openPool(options, { max: options.poolSize, idleTimeoutMillis: 60_000 });
+  // Opened for the first statement of a tenant, so that workers have none.
+  const tenants = openPool(options, { max: options.poolSize, idleTimeoutMillis: 60_000, pipeline: true });
+  const locks = openPool(options, { max: LOCKS_AT_ONCE, idleTimeoutMillis: 1_000 });
   // A pool that ends drops the queries that wait for a connection, and their callers would wait without end.
   const running = new Set<Promise<unknown>>();
   let closing = false;
@@ -45,7 +45,9 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
     async query<Row>(name: string, sql: string, values: SqlValue[]) {
       if (closing) throw postgresFailure(new Error('Cannot use a pool after calling end on the pool'));
       const clean = values.map((value) => (typeof value === 'string' ? toPlainText(value) : value));
-      const query = unlessConflicting(() => pool.query({ name, text: sql, values: clean }));
+      const tenantId = tenantInForce();
+      const statement = { name, text: sql, values: clean };
+      const query = unlessConflicting(() => (tenantId === undefined ? pool.query(statement) : queryAsTenant(tenants, tenantId, statement)));
       running.add(query);
       try {
         const { rows } = await query;
@@ -72,45 +74,42 @@ export function openDatabase(options: { url: string; log: Logger; poolSize: numb
     async close() {
       closing = true;
       await Promise.allSettled(running);
-      await Promise.all([pool, locks].map(async (each) => each.ending || each.end()));
+      await Promise.all([pool, tenants, locks].map(async (each) => each.ending || each.end()));
     },
   };
 }
 
+/** A connection that the server ends would end the process where nothing listens: the pool does while it is idle. In use, its next statement fails. */
+function openPool({ url, log }: { url: string; log: Logger }, limits: PoolConfig): Pool {
+  const pool = new Pool({ ...connectionOptions(url), ...limits });
+  pool.on('error', (error) => log.warn({ error: error.message }, 'an idle Postgres connection was lost'));
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+}
+
 /** Waits for the lock and returns what releases it, which never rejects: the transaction changes nothing, and a connection that is lost has lost its lock. */
 async function lock(pool: Pool, name: string, mode: LockMode): Promise<() => Promise<void>> {
-  let giveBack: ((isBroken: boolean) => void) | undefined;
+  let client: PoolClient | undefined;
   try {
-    const client = await pool.connect();
-    giveBack = watchedUntilReleased(client);
+    client = await pool.connect();
     // If this process stops for long, the server ends the transaction.
     await client.query(`begin; set local idle_in_transaction_session_timeout = ${2 * LOCKED_AT_MOST_MS}`);
     await client.query(LOCK[mode], [name]);
-    return createRelease(client, giveBack);
+    return createRelease(client);
   } catch (error) {
-    giveBack?.(true);
+    client?.release(true);
     throw postgresFailure(error);
   }
 }
 
-/** A connection that is lost while it is out of the pool would end this process. The next statement on it fails. */
-function watchedUntilReleased(client: PoolClient): (isBroken: boolean) => void {
-  const ignore = (): void => undefined;
-  client.on('error', ignore);
-  return (isBroken) => {
-    client.release(isBroken);
-    if (!isBroken) client.off('error', ignore);
-  };
-}
-
-function createRelease(client: PoolClient, giveBack: (isBroken: boolean) => void): () => Promise<void> {
+function createRelease(client: PoolClient): () => Promise<void> {
   let released: Promise<void> | undefined;
   const release = async (): Promise<void> => {
     const isBroken = await client.query('commit').then(
       () => false,
       () => true,
     );
-    giveBack(isBroken);
+    client.release(isBroken);
   };
   return () => (released ??= release());
 }
@@ -129,19 +128,4 @@ async function unlessConflicting<T>(statement: () => Promise<T>): Promise<T> {
       await sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt));
     }
   }
-}
-
-/** A connection outside the pool, for `LISTEN`. Not yet connected. */
-export function dedicatedClient(url: string): Client {
-  return new Client(connectionOptions(url));
-}
-
-function connectionOptions(url: string): ClientConfig {
-  return {
-    connectionString: url,
-    application_name: 'longshore',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
-    keepAlive: true,
-  };
 }

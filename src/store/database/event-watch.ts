@@ -1,6 +1,7 @@
 import type { Database } from './database.ts';
 import type { Subscriptions } from './follow-topic.ts';
 import type { Listener } from './listener.ts';
+import { forAllTenants } from './tenant-scope.ts';
 
 /** How long a reader waits when an announcement is lost. */
 const POLL_MS = 2_000;
@@ -43,7 +44,8 @@ export function createEventWatch({ database, listener }: { database: Database; l
       watched.set(conversationId, one);
       one.wakers.add(wake);
       const unsubscribe = listener.subscribe(conversationId, wake);
-      timer ??= setInterval(() => void count(), POLL_MS);
+      // It counts for the readers of all tenants, not for those of the one that came first.
+      timer ??= forAllTenants(() => setInterval(() => void count(), POLL_MS));
       return () => {
         unsubscribe();
         one.wakers.delete(wake);

@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/log.ts';
-import { dedicatedClient } from './database.ts';
+import { dedicatedClient } from './connection-options.ts';
 
 export const EVENTS_CHANNEL = 'longshore_events';
 

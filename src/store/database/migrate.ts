@@ -1,8 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import type { Database } from './database.ts';
 import { postgresFailure } from './database-failures.ts';
+import { withClient } from './with-client.ts';
 
 const TABLE = 'longshore_migrations';
 /** Old names of migrations, from before the numbers were unique. Development databases have run some of them, in either order. */
@@ -10,6 +11,7 @@ const RENAMED = [
   ['0013_turn_ends', '0014_turn_ends'],
   ['0014_finite_expiry', '0015_finite_expiry'],
   ['0014_stored_bytes', '0016_stored_bytes'],
+  ['0031_usage_days', '0032_usage_days'],
 ] as const;
 const DIRECTORY = fileURLToPath(new URL('./migrations', import.meta.url));
 
@@ -19,32 +21,28 @@ export async function migrate(url: string): Promise<void> {
   const { runner } = await import('node-pg-migrate');
   const quiet = () => undefined;
   try {
-    await rename(url);
-    await runner({
-      databaseUrl: url,
-      dir: DIRECTORY,
-      direction: 'up',
-      migrationsTable: TABLE,
-      advisoryLockMode: 'wait',
-      // Those databases may lack a migration that precedes one they have run; within that span, no migration depends on the order.
-      checkOrder: false,
-      logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    await withClient(url, async (client) => {
+      await rename(client);
+      await runner({
+        dbClient: client,
+        dir: DIRECTORY,
+        direction: 'up',
+        migrationsTable: TABLE,
+        advisoryLockMode: 'wait',
+        // Those databases may lack a migration that precedes one they have run; within that span, no migration depends on the order.
+        checkOrder: false,
+        logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+      });
     });
   } catch (error) {
     throw postgresFailure(error);
   }
 }
 
-async function rename(url: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ present: boolean }>(`select to_regclass('${TABLE}') is not null as present`);
-    if (!rows[0]?.present) return;
-    for (const [old, name] of RENAMED) await client.query(`update ${TABLE} set name = $2 where name = $1`, [old, name]);
-  } finally {
-    await client.end();
-  }
+async function rename(client: Client): Promise<void> {
+  const { rows } = await client.query<{ present: boolean }>(`select to_regclass('${TABLE}') is not null as present`);
+  if (!rows[0]?.present) return;
+  for (const [old, name] of RENAMED) await client.query(`update ${TABLE} set name = $2 where name = $1`, [old, name]);
 }
 
 /** True when every migration of this version has run; a schema newer than this version counts too. */

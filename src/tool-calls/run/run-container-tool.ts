@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import { anySignal } from '../../common/any-signal.ts';
 import { isExecOf } from '../../contracts/call-ids.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
@@ -46,7 +47,7 @@ export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
 async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> {
   const { cancellationSignal } = Context.current();
   const ended = new AbortController();
-  const context = contextFor(run, sandbox, AbortSignal.any([cancellationSignal, ended.signal]));
+  const context = contextFor(run, sandbox, anySignal([cancellationSignal, ended.signal]));
   const answer = Promise.resolve()
     .then(() => run.tool.execute(run.claim.call.arguments, context))
     .then(

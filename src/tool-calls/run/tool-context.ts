@@ -1,3 +1,4 @@
+import { anySignal } from '../../common/any-signal.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
 import type { ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
@@ -60,5 +61,5 @@ function environmentOf({ tool, services }: ToolRun): Readonly<Record<string, str
 
 /** A request ends with its call. */
 function endingWith(signal: AbortSignal, fetch: ToolContext['fetch']): ToolContext['fetch'] {
-  return (url, init = {}) => fetch(url, { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal });
+  return (url, init = {}) => fetch(url, { ...init, signal: init.signal ? anySignal([signal, init.signal]) : signal });
 }

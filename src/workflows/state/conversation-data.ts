@@ -1,4 +1,4 @@
-import type { SaveStatusArgs } from '../../contracts/activities.ts';
+import type { ApprovalLink, SaveStatusArgs } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent.ts';
 import type { ApprovalAnswer, PauseReason, PendingApproval, QueuedMessage, SandboxTier, TurnOutcome, Wake } from '../../contracts/conversation.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
@@ -32,6 +32,8 @@ export interface Approval {
   pending: PendingApproval;
   claimed: boolean;
   answer?: Resolution;
+  /** With it, anyone may answer once: it is shown in the details for the Temporal UI, and is no part of the status. */
+  link?: ApprovalLink;
 }
 
 /** A request to pause: after the running step, or at once. */
@@ -59,6 +61,8 @@ export interface ConversationData {
   /** A pause that was requested and has not begun. */
   pauseWish?: PauseWish;
   paused?: PauseReason;
+  /** When the pause began; absent in pauses that began under an earlier version. */
+  pausedAtMs?: number;
   closing: boolean;
   closed: boolean;
   turnsUsed: number;
@@ -73,8 +77,16 @@ export interface ConversationData {
   extraWallTimeMs: number;
   /** Absent until an operator grants storage. */
   extraStorageMb?: number;
+  /** US dollars for model calls; absent while none cost anything. */
+  costUsd?: number;
+  /** Under a budget of cost, a call was made whose cost is not known. */
+  unknownCost?: true;
+  /** Absent until an operator grants cost. */
+  extraCostUsd?: number;
   /** Bytes that a worker found stored, when they reached the limit. */
   storedBytes?: number;
+  /** Where people reach the HTTP service; absent while no worker has said it. */
+  serviceUrl?: string;
   approvals: Approval[];
   runningCalls: { callId: string; tool: string }[];
   /** Calls whose commands wait in the sandbox: detached by a pause, or waiting for calls of their code. */

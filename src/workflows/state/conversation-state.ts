@@ -1,5 +1,7 @@
-import type { CarriedConversation, ConversationInput, QueuedMessage, SendMessageArgs, Usage } from '../../contracts/conversation.ts';
-import { startWork, stopWork } from './budget-state.ts';
+import type { CarriedConversation, ConversationInput, QueuedMessage, SendMessageArgs } from '../../contracts/conversation.ts';
+import type { Usage } from '../../contracts/usage.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import { countCost, startWork, stopWork } from './budget-state.ts';
 import type { ConversationData, Turn, TurnEnding } from './conversation-data.ts';
 
 /** Number of message ids that are kept for deduplication. */
@@ -47,9 +49,10 @@ export function openConversation(input: ConversationInput): ConversationData {
 /** The state for the next run; only between turns. */
 export function carryConversation(data: ConversationData): CarriedConversation {
   const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
-  const { extraStorageMb } = data;
+  const { extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl } = data;
+  const known = withoutUndefined({ extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl });
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
-  return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }), ...(extraStorageMb !== undefined && { extraStorageMb }) });
+  return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }), ...known });
 }
 
 /** The SDK's isolate for workflows has no `structuredClone`; all of this is JSON. */
@@ -165,6 +168,7 @@ export function takeSteers(data: ConversationData): QueuedMessage[] {
 
 export function countStep(data: ConversationData, usage: Usage): void {
   data.tokensUsed += usage.inputTokens + usage.outputTokens;
+  countCost(data, usage);
 }
 
 /** Asks the running turn to end. A weaker request than an earlier one changes nothing. */

@@ -1,4 +1,5 @@
 import type { ConversationState, ConversationStatus } from '../../contracts/conversation.ts';
+import { openApprovals } from './approval-state.ts';
 import { workedMs } from './budget-state.ts';
 import type { ConversationData } from './conversation-data.ts';
 
@@ -8,6 +9,14 @@ export function stateOf(data: ConversationData): ConversationState {
   if (data.paused) return 'paused';
   if (data.approvals.some(({ answer }) => answer === undefined)) return 'awaiting-approval';
   return data.turn ? 'running' : 'idle';
+}
+
+/** Since when the conversation waits for a person: for the answer to an approval, or for the end of a pause. */
+export function waitingSinceMs(data: ConversationData): number | undefined {
+  if (data.closing || data.closed) return undefined;
+  const times = openApprovals(data).map(({ pending }) => pending.requestedAtMs);
+  if (data.paused && data.pausedAtMs !== undefined) times.push(data.pausedAtMs);
+  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** The status as clients and operators see it. */

@@ -1,5 +1,5 @@
 import type { PauseArgs, PauseReason, ResumeArgs } from '../../contracts/conversation.ts';
-import { stopWork } from './budget-state.ts';
+import { grantCost, stopWork } from './budget-state.ts';
 import type { ConversationData, PauseWish } from './conversation-data.ts';
 
 /** An operator's request to pause. A later request to pause after the step does not weaken a request to pause now. */
@@ -20,6 +20,7 @@ export function enterPause(data: ConversationData, nowMs: number): PauseWish | u
   if (wish === undefined) return undefined;
   delete data.pauseWish;
   data.paused = wish.reason;
+  data.pausedAtMs = nowMs;
   stopWork(data, nowMs);
   data.outbox.push({ type: 'conversation.paused', ...(data.turn && { turnId: data.turn.turnId }), data: { ...wish.reason } });
   return wish;
@@ -31,14 +32,20 @@ export function resumeConversation(data: ConversationData, grants: ResumeArgs): 
   data.extraTokens += amount(grants.extraTokens);
   data.extraWallTimeMs += amount(grants.extraWallTimeMs);
   if (amount(grants.extraStorageMb) > 0) data.extraStorageMb = (data.extraStorageMb ?? 0) + amount(grants.extraStorageMb);
+  grantCost(data, positive(grants.extraCostUsd));
   delete data.pauseWish;
   const { paused, turn } = data;
   if (paused === undefined) return;
   if (paused.by === 'budget' && paused.exhausted === 'steps' && turn) turn.extraSteps += data.limits.budget.steps ?? 0;
   delete data.paused;
+  delete data.pausedAtMs;
   data.outbox.push({ type: 'conversation.resumed', ...(turn && { turnId: turn.turnId }), data: {} });
 }
 
 function amount(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
+  return Math.floor(positive(value));
+}
+
+function positive(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
 }

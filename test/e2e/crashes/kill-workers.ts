@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { install, resultsOf, type ScriptedStep, type WorkerProcess } from '../support.ts';
 
-const CALLS = 20;
 /** The kills come in bursts of two or three, which also hit the recovery from the one before; the bursts are spread over the conversation. */
 const KILLS_PER_BURST = 2.5;
 
 /** Each call leaves a mark in the middle of its time, so that a kill falls before, between and after the effects. */
-const steps: ScriptedStep[] = [
-  ...Array.from({ length: CALLS }, (_, index) => ({
+const stepsOf = (calls: number): ScriptedStep[] => [
+  ...Array.from({ length: calls }, (_, index) => ({
     call: 'shell:run',
     with: { command: `sleep 0.4; echo ${index} >> /home/user/log; sleep 0.4` },
     expect: { exitCode: 0 },
@@ -17,8 +16,8 @@ const steps: ScriptedStep[] = [
 ];
 
 /** Kills workers at random moments of a conversation. Every call takes effect exactly once, and the transcript is whole. */
-export async function killWorkers(kills: number): Promise<void> {
-  await using installation = await install(steps);
+export async function killWorkers({ kills, calls }: { kills: number; calls: number }): Promise<void> {
+  await using installation = await install(stepsOf(calls));
   const { longshore } = installation;
   // The next worker waits in the wings: what is tested is the kill, not the start of a process.
   let working: WorkerProcess = installation.startWorker();
@@ -26,7 +25,7 @@ export async function killWorkers(kills: number): Promise<void> {
   await working.ready;
   const chat = await longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
   const finished = countFinished(chat);
-  const callsPerBurst = (CALLS / kills) * KILLS_PER_BURST;
+  const callsPerBurst = (calls / kills) * KILLS_PER_BURST;
   for (let killed = 0; killed < kills; killed += 1) {
     await finished.atLeast(Math.floor(killed / KILLS_PER_BURST) * callsPerBurst);
     await sleep(Math.random() * 1200);
@@ -38,10 +37,10 @@ export async function killWorkers(kills: number): Promise<void> {
   expect(await chat.reply()).toBe('All calls are made.');
   await finished.stop();
   const results = await resultsOf(chat);
-  expect(results).toHaveLength(CALLS + 1);
-  expect((results.at(-1)!['stdout'] as string).trim().split('\n')).toEqual(Array.from({ length: CALLS }, (_, index) => String(index)));
+  expect(results).toHaveLength(calls + 1);
+  expect((results.at(-1)!['stdout'] as string).trim().split('\n')).toEqual(Array.from({ length: calls }, (_, index) => String(index)));
   const roles = (await chat.transcript()).map(({ entry }) => entry.role);
-  expect(roles).toEqual(['user', ...Array.from({ length: CALLS + 1 }, () => ['assistant', 'tool']).flat(), 'assistant']);
+  expect(roles).toEqual(['user', ...Array.from({ length: calls + 1 }, () => ['assistant', 'tool']).flat(), 'assistant']);
   await chat.close();
   for await (const event of chat.events()) if (event.type === 'conversation.closed') break;
   expect(await installation.containers()).toEqual([]);

@@ -2,7 +2,7 @@ import type { ManagerOptions } from '../../../src/plugins/manager/manager-option
 import { definePlugin, type Permissions } from '../../../src/plugins/api/define-plugin.ts';
 import { startInstance } from '../../../src/plugins/manager/plugin-instance.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { useTestStore } from '../../store/support.ts';
+import { BY, useTestStore } from '../../store/support.ts';
 import { problemOf } from '../isolates/support.ts';
 import { call, sourceOf, useManagerBench, type Workbench } from './manager-workbench.ts';
 import { echoTool } from '../tools.ts';
@@ -42,14 +42,14 @@ test('what no operator granted is refused with the line that grants it; after th
   const error = refusal('weather', wanted, 'it', '--network Api.weather.example', 'network: [Api.weather.example], time: true');
   expect(reportOf('./weather')).toMatchObject({ health: 'failed', denied: true, ungranted: { network: ['Api.weather.example'] }, error });
   expect(manager.registry.get('weather:run')).toBeUndefined();
-  await store.plugins.grant('weather', { network: ['api.weather.example'] });
+  await store.plugins.grant('weather', { network: ['api.weather.example'] }, BY);
   await manager.follow();
   expect(await call(manager, 'weather:run')).toBe(1);
   // What could not be loaded for want of it is loaded too.
   expect(await call(manager, 'user:run')).toBe(2);
   expect(reportOf('./weather')).toMatchObject({ health: 'loaded' });
   expect(reportOf('./weather')).not.toHaveProperty('denied');
-  await store.plugins.revoke('weather', { network: ['API.weather.example'] });
+  await store.plugins.revoke('weather', { network: ['API.weather.example'] }, BY);
   await manager.follow();
   expect(manager.registry.get('weather:run')).toBeUndefined();
   expect(reportOf('./weather')).toMatchObject({ health: 'failed', denied: true, error });
@@ -75,18 +75,18 @@ test('the line grants all that is missing, quoted for bash and YAML, and time an
 
 test('a new version that asks for more leaves the old one at work, and takes its place once that is granted', async () => {
   await bench.write('grows/index.ts', asking('grows', { env: ['A'] }));
-  await store.plugins.grant('grows', { env: ['A'] });
+  await store.plugins.grant('grows', { env: ['A'] }, BY);
   const manager = await bench.open(['./grows'], production());
   await bench.write('grows/index.ts', asking('grows', { env: ['A', 'B'] }).replace('return 1', 'return 2'));
   await manager.reload('./grows');
   expect(await call(manager, 'grows:run')).toBe(1);
   expect(reportOf('./grows')).toMatchObject({ health: 'loaded', permissions: { env: ['A'] }, ungranted: { env: ['B'] }, denied: true });
-  await store.plugins.grant('grows', { env: ['B'] });
+  await store.plugins.grant('grows', { env: ['B'] }, BY);
   await manager.follow();
   expect(await call(manager, 'grows:run')).toBe(2);
   // The old version would still fit, the one at work does not.
-  await store.plugins.revoke('grows', { env: ['B'] });
-  await store.plugins.reload('grows');
+  await store.plugins.revoke('grows', { env: ['B'] }, BY);
+  await store.plugins.reload('grows', { actor: { kind: 'login', id: 'ada' } });
   await manager.follow();
   expect(manager.registry.get('grows:run')).toBeUndefined();
 });
@@ -97,7 +97,7 @@ test("an entry of an agent's file grants what it names, and bounds as before; pl
   const tool =
     "{ id: 'run', description: 'Runs', parameters: { type: 'object' }, kind: 'tool', annotations: {}, timeoutMs: 1000, isolation: 'host', permissions: { env: ['A'] }, execute: async () => 3 }";
   await bench.write('trusted/index.mjs', `export default { id: 'trusted', version: '1', description: '', tools: [${tool}] };`);
-  await store.plugins.grant('over', { env: ['A'] });
+  await store.plugins.grant('over', { env: ['A'] }, BY);
   const pins = { './named': { permissions: { env: ['A'] } }, './over': { permissions: {} } };
   const manager = await bench.open(['./named', './over', './trusted'], { ...production({ hostPlugins: ['./trusted'] }), pins });
   expect(await call(manager, 'named:run')).toBe(1);

@@ -161,6 +161,7 @@ test('a configuration reaches the plugin and its calls with secrets filled in; o
     [{ key: '${env.KEY}', size: 7 }, 'Plugin "p": its updateConfig failed (seven). Correct it, or what it needs'],
     [{ key: 'plain' }, expect.stringContaining('/key: it is a secret, and those are not kept in plain text')],
     [{ key: '${env.NONE}' }, expect.stringContaining('/key: the variable NONE is not set for the worker')],
+    [{ key: '${env.DATABASE_URL}' }, expect.stringContaining('/key: the variable DATABASE_URL is one that no plugin may have')],
     [{ key: '${env.KEY}', size: 12 }, expect.stringContaining('/size: must be <= 9, got 12')],
   ] as const;
   for (const [config, problem] of refused) {
@@ -188,6 +189,18 @@ test('a plugin without a variable that it requires is not loaded, and an agent t
   const tools = (plugins: string[]) => () => registry.forAgent({ id: 'a', plugins, tools: ['p:run'] });
   expect(tools(['./p'])).toThrow(`"p:run" matches no tool, since a plugin of the agent is not available. ${problem}`);
   expect(tools(['./gone'])).toThrow('is not available. Plugin "./gone": there is no directory');
+});
+
+test.each([
+  ['the plugin', `environment: [{ name: 'LONGSHORE_ENCRYPTION_KEYS', required: false }],`, '', 'LONGSHORE_ENCRYPTION_KEYS'],
+  ['a tool', '', `permissions: { env: ['KEY', 'DATABASE_URL', 'PGPASSWORD'] },`, 'DATABASE_URL and PGPASSWORD'],
+])('a plugin is not loaded when %s asks for a variable of Longshore, also if an operator grants it', async (_what, own, ofTool, names) => {
+  await bench.write('p/index.ts', sourceOf('p', 'return context.env;', own).replace("description: 'Runs',", `description: 'Runs', ${ofTool}`));
+  const permissions = { env: ['KEY', 'DATABASE_URL', 'PGPASSWORD', 'LONGSHORE_ENCRYPTION_KEYS'] };
+  await bench.open(['./p'], { pins: { './p': { permissions } } });
+  expect(reportOf('./p')?.error).toBe(
+    `Plugin "p": it asks for ${names}, which no plugin may have. Use a variable with another name, and set that for the worker`,
+  );
 });
 
 test('of a pinned plugin one flipped byte is refused, and another version of a package', async () => {

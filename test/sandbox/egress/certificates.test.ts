@@ -3,12 +3,12 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHeldAuthority } from '../../../src/sandbox/egress/authority.ts';
-import { certifyHost, createAuthority } from '../../../src/sandbox/egress/certificates.ts';
+import { certifyHost, createAuthority } from '../../../src/certificates/certificates.ts';
 
 const now = new Date('2026-03-01T12:00:00Z');
 
 test('an authority vouches for hosts and for nothing else', () => {
-  const authority = createAuthority(now);
+  const authority = createAuthority('Longshore egress', now);
   const ca = new X509Certificate(authority.certificate);
   const host = new X509Certificate(certifyHost('a.test', authority, now).certificate);
   expect(ca.ca).toBe(true);
@@ -21,7 +21,7 @@ test('an authority vouches for hosts and for nothing else', () => {
 });
 
 test('addresses and long names can be vouched for, and years after 2049 written', () => {
-  const authority = createAuthority(new Date('2045-01-01T00:00:00Z'));
+  const authority = createAuthority('Longshore egress', new Date('2045-01-01T00:00:00Z'));
   expect(new X509Certificate(authority.certificate).validTo).toBe('Dec 30 00:00:00 2054 GMT');
   expect(new X509Certificate(certifyHost('2001:db8::1', authority, now).certificate).checkIP('2001:db8::1')).toBe('2001:db8::1');
   const long = `${'a'.repeat(60)}.${'b'.repeat(60)}.${'c'.repeat(60)}.test`;

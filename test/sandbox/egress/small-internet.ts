@@ -7,7 +7,7 @@ import type { EgressRule } from '../../../src/contracts/agent.ts';
 import { createLogger } from '../../../src/platform/log.ts';
 import { createAddressPolicy } from '../../../src/network/address-policy.ts';
 import type { Patience } from '../../../src/sandbox/egress/admit.ts';
-import { certifyHost, createAuthority } from '../../../src/sandbox/egress/certificates.ts';
+import { certifyHost, createAuthority } from '../../../src/certificates/certificates.ts';
 import { createEgress } from '../../../src/sandbox/egress/create-egress.ts';
 import type { EgressSummary } from '../../../src/sandbox/egress/decisions.ts';
 
@@ -50,7 +50,7 @@ export interface Proxy {
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 
 export async function startSmallInternet(names: string[]): Promise<SmallInternet> {
-  const authority = createAuthority(new Date());
+  const authority = createAuthority('Longshore egress', new Date());
   const seen: Seen[] = [];
   const script = { answer: '' };
   let received = Buffer.alloc(0);
@@ -95,7 +95,7 @@ export async function startSmallInternet(names: string[]): Promise<SmallInternet
     received: () => received.toString('latin1'),
     async proxy(rules, patience = {}) {
       const told: EgressSummary[] = [];
-      const own = createAuthority(new Date());
+      const own = createAuthority('Longshore egress', new Date());
       const egress = createEgress({
         egress: rules,
         policy: createAddressPolicy({ allowAddresses: ['127.0.0.1'], resolve: async () => ['127.0.0.1'] }),

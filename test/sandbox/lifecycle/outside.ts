@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { certifyHost, createAuthority } from '../../../src/sandbox/egress/certificates.ts';
+import { certifyHost, createAuthority } from '../../../src/certificates/certificates.ts';
 
 /** Hosts of a small internet on this machine's loopback. */
 export interface Outside extends AsyncDisposable {
@@ -22,7 +22,7 @@ const CHUNK = Buffer.alloc(64 * 1024, 'longshore');
 
 export async function startOutside(): Promise<Outside> {
   const now = new Date();
-  const authority = createAuthority(now);
+  const authority = createAuthority('Longshore egress', now);
   const requests: Outside['requests'] = [];
   let flooding: Socket | undefined;
   const answer: RequestListener = (request, response) => {

@@ -94,6 +94,7 @@ const METHODS: Record<Exclude<keyof WorkerHandle, 'sandboxId'>, Arguments> = {
   ],
   serverMark: ['n'],
   endServers: [['n']],
+  connectPort: [80, { onOpen: nothing, signal }],
 };
 const OPEN: Required<Omit<OpenSandboxOptions, 'sandboxId'>> = {
   template: 'python',

@@ -16,6 +16,7 @@ const MOVED: Record<string, string> = {
   '0013_turn_ends': '0014_turn_ends',
   '0014_finite_expiry': '0015_finite_expiry',
   '0014_stored_bytes': '0016_stored_bytes',
+  '0031_usage_days': '0032_usage_days',
 };
 
 let files: string[];
@@ -28,8 +29,7 @@ test('every migration has a number of its own', () => {
   expect(new Set(numbers).size).toBe(numbers.length);
 });
 
-const UP_TO_12 = 12;
-test.each([
+test.each<[what: string, ran: string[], after?: number]>([
   ['the one before the numbers 13 and 14 were given twice', []],
   ['one with the first of the two 13', ['0013_turn_ends']],
   ['one with the second of the two 13', ['0013_paused_sandboxes']],
@@ -38,12 +38,13 @@ test.each([
   ['one with the first of the two 14', ['0013_paused_sandboxes', '0013_turn_ends', '0014_finite_expiry']],
   ['one with the second of the two 14 only', ['0013_paused_sandboxes', '0013_turn_ends', '0014_stored_bytes']],
   ['one with all of them', ['0013_paused_sandboxes', '0013_turn_ends', '0014_finite_expiry', '0014_stored_bytes']],
-])('a database of an earlier version is brought up to date: %s', async (_what, ran) => {
+  ['one that ran both 31', ['0031_usage_days'], 31],
+])('a database of an earlier version is brought up to date: %s', async (_what, ran, after = 12) => {
   await using database = await createTestDatabase();
   const dir = await mkdtemp(join(tmpdir(), 'longshore-migrations-'));
   const options = { databaseUrl: database.url, dir, direction: 'up', migrationsTable: 'longshore_migrations', checkOrder: false } as const;
   const run = () => runner({ ...options, logger: { debug: quiet, info: quiet, warn: quiet, error: quiet } });
-  for (const file of files.filter((name) => Number(name.slice(0, 4)) <= UP_TO_12)) await cp(join(DIRECTORY, file), join(dir, file));
+  for (const file of files.filter((name) => Number(name.slice(0, 4)) <= after)) await cp(join(DIRECTORY, file), join(dir, file));
   await run();
   for (const name of ran) {
     await cp(join(DIRECTORY, `${MOVED[name] ?? name}.sql`), join(dir, `${name}.sql`));

@@ -1,4 +1,4 @@
-import { matchesPattern } from '../../registry/match-pattern.ts';
+import { matchesPattern } from '../../../common/match-pattern.ts';
 import { UNKNOWN } from './word-text.ts';
 
 /**

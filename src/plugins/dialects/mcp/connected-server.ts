@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpProgram, McpRemote } from '../../../contracts/agent.ts';
 import { deferred } from '../../../common/deferred.ts';
@@ -76,7 +77,7 @@ class Keeper {
     const { maxPauseMs = 30_000 } = this.parts;
     let wasThere = false;
     for (let failures = 0; !this.closed.signal.aborted; failures += 1) {
-      const changed = AbortSignal.any([this.closed.signal, this.turned.signal]);
+      const changed = anySignal([this.closed.signal, this.turned.signal]);
       if (!this.isEnabled) {
         this.first.resolve();
         await new Promise((resolve) => changed.addEventListener('abort', resolve, { once: true }));
@@ -118,7 +119,7 @@ class Keeper {
   }
 
   private async endWhenIdle(changed: AbortSignal): Promise<void> {
-    await this.calls.drained(AbortSignal.any([changed, this.closed.signal]));
+    await this.calls.drained(anySignal([changed, this.closed.signal]));
     const { session } = this;
     if (changed.aborted || !session) return;
     await session.close('an operator disabled it');

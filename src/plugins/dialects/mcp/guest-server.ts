@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpGuest } from '../../../contracts/agent.ts';
 import { deferred } from '../../../common/deferred.ts';
@@ -43,7 +44,7 @@ export function serveFromSandboxes(parts: GuestServerParts): ConnectedServer {
   let turned = new AbortController();
   let listed: Promise<void> = Promise.resolve();
   const listInTurn = (again: boolean) => {
-    const signal = AbortSignal.any([closed.signal, turned.signal]);
+    const signal = anySignal([closed.signal, turned.signal]);
     listed = listed.then(() => listUntilKnown(again, signal));
   };
   const own = createListsOfConversations({

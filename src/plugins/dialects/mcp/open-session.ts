@@ -50,7 +50,8 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
     transport.onclose?.();
     await closing;
   };
-  const isTooMuch = createNoiseLimit(() => void close(`it sent more than ${MAX_NOISE} notifications or unreadable lines within a second`));
+  const clock = opened.idleTime ?? (() => performance.now());
+  const isTooMuch = createNoiseLimit(clock, () => void close(`it sent more than ${MAX_NOISE} notifications or unreadable lines within a second`));
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- it is no event target
   client.onclose = () => tell(reason ?? (opened.lastWords() || 'it closed the connection'));
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
@@ -114,12 +115,12 @@ async function callTool(client: Client, name: string, input: JsonObject, { signa
 }
 
 /** The returned function counts its calls. It returns true from the moment when there were too many in one second. */
-function createNoiseLimit(onTooMuch: () => void): () => boolean {
+function createNoiseLimit(clock: () => number, onTooMuch: () => void): () => boolean {
   let since = 0;
   let count = 0;
   let over = false;
   return () => {
-    const now = performance.now();
+    const now = clock();
     if (now - since > 1_000) [since, count] = [now, 0];
     count += 1;
     if (count > MAX_NOISE && !over) {

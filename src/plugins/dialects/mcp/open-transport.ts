@@ -11,6 +11,8 @@ export interface OpenTransport {
   transport: Transport;
   /** The end of what the server wrote to its stderr; for messages. */
   lastWords: () => string;
+  /** A clock in milliseconds that stands still while messages wait to be read. Absent where there is none. */
+  idleTime?: () => number;
   /** Ends the session at the server. Absent where the end of the transport does that. */
   farewell?: () => Promise<void>;
   /** Sets the function that is called when a connection breaks and its pending answer cannot come by another one. */
@@ -27,7 +29,7 @@ export function openTransport(name: string, server: McpProgram | McpRemote, read
   const fill = <Value>(value: Value) => fillInServer(name, value, readEnvironment);
   if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers));
   const transport = new ProgramTransport({ ...server, env: fill(server.env) });
-  return { transport, lastWords: () => transport.lastWords() };
+  return { transport, lastWords: () => transport.lastWords(), idleTime: () => transport.idleTime() };
 }
 
 function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {

@@ -29,6 +29,9 @@ export class ProgramTransport implements Transport {
   private closed: Promise<unknown> = Promise.resolve();
   private delivered: Promise<void> = Promise.resolve();
   private said = '';
+  private waiting = 0;
+  private busySince = 0;
+  private busyMs = 0;
 
   constructor(program: Omit<McpProgram, 'where' | 'timeoutMs'>) {
     this.program = program;
@@ -37,6 +40,13 @@ export class ProgramTransport implements Transport {
   /** The end of what it wrote to its stderr. */
   lastWords(): string {
     return this.said.trim();
+  }
+
+  /**
+   * Milliseconds in which it had nothing to read. A flood is measured by this time: a busy worker reads slowly, and what comes meanwhile waits in the pipe.
+   */
+  idleTime(): number {
+    return (this.waiting > 0 ? this.busySince : performance.now()) - this.busyMs;
   }
 
   async start(): Promise<void> {
@@ -79,6 +89,8 @@ export class ProgramTransport implements Transport {
 
   /** Delivers messages one after the other. Otherwise progress that arrives together with the answer is dropped, because its request has been removed. */
   private take(line: string): void {
+    if (this.waiting === 0) this.busySince = performance.now();
+    this.waiting += 1;
     this.delivered = this.delivered.then(() => this.deliver(line));
   }
 
@@ -89,6 +101,8 @@ export class ProgramTransport implements Transport {
     } catch (error) {
       this.onerror?.(error as Error);
     }
+    this.waiting -= 1;
+    if (this.waiting === 0) this.busyMs += performance.now() - this.busySince;
   }
 
   private refuse(): void {

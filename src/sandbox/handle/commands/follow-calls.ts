@@ -1,3 +1,4 @@
+import { anySignal } from '../../../common/any-signal.ts';
 import type { WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { RunOptions } from '../../api/commands.ts';
 
@@ -15,7 +16,7 @@ export async function followCalls<End>(
   let over: AbortController | undefined;
   const follow = (): void => {
     over = new AbortController();
-    const signals = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+    const signals = signal ? anySignal([signal, over.signal]) : over.signal;
     connection.calls(execId, { onCall: (call) => onMethodCall({ execId, ...call }), signal: signals }).catch(() => undefined);
   };
   const timer = setTimeout(follow, isBegun ? 0 : FIRST_CALL_MS);

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { anySignal } from '../../../common/any-signal.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { SandboxTerms } from '../../protocol/caller.ts';
@@ -156,7 +157,7 @@ async function keepAnew(entry: Entry | undefined): Promise<void> {
     .catch(() => undefined)
     .then(async (kept) => {
       await kept?.close();
-      return entry.keep(AbortSignal.any([entry.keeping.signal, entry.closing.signal]));
+      return entry.keep(anySignal([entry.keeping.signal, entry.closing.signal]));
     });
   (await entry.kept).ensureEgress();
 }
@@ -213,7 +214,7 @@ function connect(deps: ConnectionDeps, target: StreamTarget, openFirst: OpenFirs
     return found;
   };
   const keeping = new AbortController();
-  const kept = keep(AbortSignal.any([keeping.signal, closing.signal]));
+  const kept = keep(anySignal([keeping.signal, closing.signal]));
   const entry: Entry = { connection, stream: undefined, users: 0, openFirst, kept, keep, keeping, closing, idleTimer: undefined };
   return entry;
 }

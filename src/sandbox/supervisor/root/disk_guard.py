@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from as_guest import disk_usage
     from root.disk_writers import Writers
+    from root.execs.nursery import Nursery
     from root.execs.users import User
     from root.loop import Loop
     from shared.shapes import Pair
@@ -41,13 +42,14 @@ _COUNTED = struct.Struct('=QQ??')
 
 
 class DiskGuard:
-    def __init__(self, loop: Loop, work: Writers, journal: str, users: Sequence[User]) -> None:
+    def __init__(self, loop: Loop, work: Writers, journal: str, users: Sequence[User], nursery: Nursery) -> None:
         """`work` is what may write: it has `busy`, and can be stopped, continued and ended."""
         self.limit = 0
         """Bytes; 0 means no limit."""
         self.is_over = False
         self._loop = loop
         self._work = work
+        self._nursery = nursery
         self._roots = [*(user.home for user in users), os.fsencode(journal)]
         self._users = [user.ids for user in users]
         self._due = 0.0
@@ -144,6 +146,8 @@ class DiskGuard:
             try:
                 runner.reset_signals()
                 runner.offer_to_out_of_memory_killer()
+                # Descriptors of runners wait in its socket, where those of a guest could hide files.
+                self._nursery.leave()
                 count = self._count_all()
                 os.write(write, _COUNTED.pack(count.used, count.inodes, count.complete, count.hidden))
             finally:

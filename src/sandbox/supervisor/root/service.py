@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from root.connection import Channel
     from root.execs.nursery import Nursery
     from root.file_work import FileWork
+    from root.ports import Ports
     from root.tunnels import Tunnels
     from shared.shapes import Fields, Ids
 
@@ -53,9 +54,10 @@ class Supervisor:
         executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, loads(options['--environment']))
         self._executions = executions
         self._file_works: set[FileWork] = set()
-        self._disk_guard = DiskGuard(self._loop, Writers(executions, self._file_works), options['--journal'], users.all)
+        self._disk_guard = DiskGuard(self._loop, Writers(executions, self._file_works), options['--journal'], users.all, nursery)
         executions.before_start = self._disk_guard.largest_file
         self._tunnels: Tunnels | None = None
+        self._ports: Ports | None = None
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations: dict[str, Callable[[Channel, Fields], object]] = {
             'hello': self._greet,
@@ -74,6 +76,7 @@ class Supervisor:
             'conclude': executions.conclude,
             'tunnel.serve': lambda channel, fields: self._need_tunnels().serve(channel, fields),
             'tunnel.accept': lambda channel, fields: self._need_tunnels().accept(channel, fields),
+            'port.connect': self._connect_port,
         }
         self._loop.add(self._listener.fileno(), READ, self._accept)
         self._listen_for_stop()
@@ -130,6 +133,16 @@ class Supervisor:
 
             self._tunnels = Tunnels(self._loop, self._executions.base_env)
         return self._tunnels
+
+    def _connect_port(self, channel: Channel, fields: Fields) -> None:
+        if self._home_name:
+            # The ports of this machine belong to all of its programs.
+            raise Refused('PORT_CLOSED', 'a sandbox without a container has no ports of its own')
+        if self._ports is None:
+            from root.ports import Ports
+
+            self._ports = Ports(self._loop)
+        self._ports.connect(channel, fields, 0 if self._tunnels is None else self._tunnels.port)
 
     def _find_home(self, fields: Fields) -> None:
         for name in _PATHS:

@@ -49,6 +49,11 @@ class Tunnels:
             tunnel.refuse(_NO_WORKER)
         self._listen()
 
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 before."""
+        return self._port
+
     def serve(self, channel: Channel, fields: Fields) -> None:
         """Offers connections to this client for as long as it stays; the newest client gets them."""
         self._open_port(fields['port'])

@@ -61,6 +61,17 @@ test.each([
   await parts.sandboxes.destroy(owner.sandboxId);
 });
 
+test('what a neighbour writes to the same storage is not held against a sandbox with a limit', async () => {
+  const owner = parts.newOwner();
+  const { handle: small } = await parts.sandboxes.open(owner, { diskMb: 64 });
+  // The storage is looked at several times in this time.
+  const working = small.run('sleep 3; echo fine');
+  await output(neighbour, 'head -c 300M /dev/zero > big');
+  expect((await working).stdout.text).toBe('fine\n');
+  await output(neighbour, 'rm big');
+  await parts.sandboxes.destroy(owner.sandboxId);
+});
+
 /** What the engine's storage has given to a sandbox's volume, seen from outside. */
 async function taken(sandboxId: string): Promise<{ bytes: number; files: number }> {
   const { Mounts } = await parts.docker.getContainer(parts.containerName(sandboxId)).inspect();

@@ -51,7 +51,8 @@ class Storage:
         self._now = 0.0
         user = User('user', (os.getuid(), os.getgid()), os.fsencode(home))
         work_: Any = work
-        self.guard = DiskGuard(loop, work_, str(home), [user])
+        nursery: Any = SimpleNamespace(leave=lambda: None)
+        self.guard = DiskGuard(loop, work_, str(home), [user], nursery)
         self.guard.limit = LIMIT
         monkeypatch.setattr(disk_guard, '_free', lambda path: self.free)
         monkeypatch.setattr(DiskGuard, '_count_once', lambda guard: SimpleNamespace(**self.count))

@@ -73,6 +73,10 @@ class Nursery:
         while self._asked < ahead:
             self._ask()
 
+    def leave(self) -> None:
+        """For a fork of the supervisor that makes no commands: it no longer has what waits for the supervisor."""
+        self._socket.close()
+
     def _give(self, order: bytes) -> Spawned:
         for _ in range(self._asked + 1):
             spawned = self._take()

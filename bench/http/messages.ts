@@ -1,0 +1,63 @@
+import type { Store } from '../../src/store/store.ts';
+import { startBareWorker } from '../bare-worker.ts';
+import { startBenchWorker, type BenchWorker } from '../bench-worker.ts';
+import { compare, timed, type BenchmarkResult, type Measurement } from '../measure.ts';
+import type { BenchParts } from '../parts.ts';
+import { openClient, startService, type Ask } from './service.ts';
+
+const WARM_UP = 10;
+const ROUNDS = 60;
+
+/** The HTTP service against what it stands in front of: the client in this process, and Temporal alone. Samples of subject and baseline by turns. */
+export async function measureHttpService(parts: BenchParts): Promise<BenchmarkResult> {
+  const asked: number[] = [];
+  await using worker = await startBenchWorker({ ...parts, store: noting(parts.store, asked) });
+  await using service = await startService(parts);
+  const { ask } = await openClient(worker.longshore, service);
+  return [await measureStart(worker, ask), await measureMessage(parts, worker, { ask, asked })];
+}
+
+async function measureStart({ longshore }: BenchWorker, ask: Ask): Promise<Measurement> {
+  const samples = { subject: [] as number[], baseline: [] as number[] };
+  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+    const ids: string[] = [];
+    const subject = await timed(async () =>
+      ids.push((await ask<{ conversationId: string }>('/v1/conversations', { agent: 'greeter', user: 'bench' })).conversationId),
+    );
+    const baseline = await timed(async () => ids.push((await longshore.start({ agent: 'greeter', user: 'bench', tenant: 'bench' })).id));
+    for (const id of ids) await longshore.close(id);
+    if (round < WARM_UP) continue;
+    samples.subject.push(subject);
+    samples.baseline.push(baseline);
+  }
+  return compare({ name: 'http-start', goal: 1.2, unit: 'ms', baselineIs: 'the client in this process' }, samples);
+}
+
+/** From the message to the request to the model; the baseline is from an update to the activity that it leads to. */
+async function measureMessage(parts: BenchParts, worker: BenchWorker, { ask, asked }: { ask: Ask; asked: number[] }): Promise<Measurement> {
+  await using bare = await startBareWorker(parts, worker);
+  await using updates = await bare.updates();
+  const samples = { subject: [] as number[], baseline: [] as number[] };
+  const { conversationId } = await ask<{ conversationId: string }>('/v1/conversations', { agent: 'greeter', user: 'bench' });
+  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+    asked.length = 0;
+    const began = performance.now();
+    await ask(`/v1/conversations/${conversationId}/messages?wait=30`, { message: 'Ahoy.' });
+    const subject = (asked[0] ?? Number.NaN) - began;
+    const baseline = await updates.once();
+    if (round < WARM_UP) continue;
+    samples.subject.push(subject);
+    samples.baseline.push(baseline);
+  }
+  await worker.longshore.close(conversationId);
+  return compare({ name: 'http-message', goal: 1.3, unit: 'ms', baselineIs: 'an update that starts an activity' }, samples);
+}
+
+/** The same store, which notes when a model is about to be asked. */
+function noting(store: Store, asked: number[]): Store {
+  const append: Store['events']['append'] = async (conversationId, events) => {
+    await store.events.append(conversationId, events);
+    if (events[0]?.type === 'step.started') asked.push(performance.now());
+  };
+  return { ...store, events: { ...store.events, append } };
+}

@@ -1,0 +1,97 @@
+import type { FastifyRequest } from 'fastify';
+import { startConversation } from '../../../client/start-conversation.ts';
+import { failure } from '../../../contracts/errors.ts';
+import type { ConversationRow } from '../../../store/store.ts';
+import { mayReach, type Caller } from '../../auth/caller.ts';
+import { derivedId } from '../../http/derived-id.ts';
+import type { RouteParts } from '../../http/route-parts.ts';
+
+/** A conversation that a client names by an id of its own. */
+export interface NamedChat {
+  conversationId: string;
+  /** Absent when it has no message yet. */
+  row?: ConversationRow;
+}
+
+export interface ChatMessage {
+  messageId: string;
+  text: string;
+  /** Needed for the first message. */
+  agent: string | undefined;
+  user: string | undefined;
+  closeWhenDone?: boolean;
+}
+
+/** A message that its conversation has taken. */
+export interface TakenMessage {
+  conversationId: string;
+  turnId: string;
+  /** Number of an event before its turn: a reader of the turn begins after it. */
+  afterSeq: number;
+}
+
+/** Tenant of what an operator's key makes without naming one. */
+const DEFAULT_TENANT = 'default';
+
+/**
+ * The conversation that a client's chat id stands for: one that has this id, or the one whose id is made of the installation, the caller's tenant and user, and
+ * the chat's id.
+ * @throws CONVERSATION_NOT_FOUND when it is not the user's
+ */
+export async function chatNamed({ store, client }: RouteParts, caller: Caller, chatId: string, user: string | undefined): Promise<NamedChat> {
+  const ofUser = caller.userId === undefined ? [] : [caller.userId];
+  const derived = derivedId('conv', [client.taskQueue, 'chat', caller.tenantId ?? DEFAULT_TENANT, chatId, ...ofUser]);
+  for (const conversationId of [chatId, derived]) {
+    const row = await store.conversations.get(conversationId);
+    if (!row || !mayReach(caller, row)) continue;
+    if (user !== undefined && user !== row.userId) throw failure('CONVERSATION_NOT_FOUND', { conversationId: chatId });
+    return { conversationId, row };
+  }
+  return { conversationId: derived };
+}
+
+/** Sends a message, and starts the conversation when it is the first one. The same message at the same time, or again, is one message. */
+export async function sendToChat(
+  parts: RouteParts,
+  request: Pick<FastifyRequest, 'caller' | 'ledTo'>,
+  { conversationId, row }: NamedChat,
+  message: ChatMessage,
+): Promise<TakenMessage> {
+  const { store, longshore } = parts;
+  const { messageId, text } = message;
+  const before = row ? await lastStart(parts, row) : 0;
+  const started = row ? undefined : await start(parts, request.caller.tenantId, conversationId, message);
+  const turnId = started ?? (await longshore.send(conversationId, text, { messageId })).turnId;
+  if ((await store.messages.get(conversationId, messageId)) !== text) throw failure('MESSAGE_CHANGED', { messageId });
+  request.ledTo = { conversationId, turnId };
+  const startSeq = await store.events.turnStart(conversationId, turnId);
+  return { conversationId, turnId, afterSeq: startSeq > 0 ? startSeq - 1 : before };
+}
+
+/** Number of the event that started the newest turn. What keeps the next one from starting comes after it. */
+export async function lastStart({ store }: Pick<RouteParts, 'store'>, { conversationId, status }: ConversationRow): Promise<number> {
+  const turnId = status.turnId ?? status.lastTurn?.turnId;
+  return turnId === undefined ? 0 : store.events.turnStart(conversationId, turnId);
+}
+
+/** The turn of the first message; undefined when another request has started the conversation meanwhile. */
+async function start(parts: RouteParts, tenant: string | undefined, conversationId: string, message: ChatMessage): Promise<string | undefined> {
+  const { messageId, text, agent, user, closeWhenDone } = message;
+  if (agent === undefined) throw missing('agent', 'Name an agent in the first message of a chat');
+  if (user === undefined) throw missing('user', 'Say for whom the chat is, in its first message');
+  const firstMessage = { messageId, turnId: derivedId('turn', [conversationId, messageId]) };
+  const options = {
+    agent,
+    user,
+    message: text,
+    conversationId,
+    firstMessage,
+    ...(tenant !== undefined && { tenant }),
+    ...(closeWhenDone && { closeWhenDone }),
+  };
+  return (await startConversation(parts.client, options)).turnId;
+}
+
+function missing(field: string, fix: string): Error {
+  return failure('INVALID_ARGUMENT', { what: `body.${field}`, problem: 'it is undefined', fix });
+}

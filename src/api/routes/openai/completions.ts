@@ -1,0 +1,140 @@
+import { anySignal } from '../../../common/any-signal.ts';
+import { ownUser } from '../../auth/tenant-for.ts';
+import { randomUUID } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { id } from '../../../common/arguments.ts';
+import { failure } from '../../../contracts/errors.ts';
+import { makeId } from '../../../contracts/ids.ts';
+import { answerWithStream } from '../../http/answer-with-stream.ts';
+import { repeatableIds, type RepeatableIds } from '../../http/idempotency.ts';
+import { refuseAsOpenAi } from '../../http/refuse.ts';
+import type { Api, RouteParts } from '../../http/route-parts.ts';
+import { completionOf, type Completion, type CompletionHead } from '../../protocols/openai/chunks.ts';
+import { createCompletionView, createPartsView } from '../../protocols/openai/completion-view.ts';
+import type { CompletionPart } from '../../protocols/openai/map-event.ts';
+import { followEvents } from '../../stream/stream-events.ts';
+import { untilGone } from '../../http/until-gone.ts';
+import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
+import { completionBody, readCompletionRequest, type CompletionBody } from './completion-request.ts';
+import { idempotencyHeader } from '../schemas.ts';
+import { completion } from './schemas.ts';
+import { requireRoom } from '../../auth/require-room.ts';
+
+/** Of a body that has all messages of a chat. */
+const BODY_BYTES = 10_000_000;
+const CONVERSATION = 'x-longshore-conversation';
+const STREAM_EXAMPLE = 'data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"It is high at 12:04."}}]}\n\ndata: [DONE]\n\n';
+const DEFAULT_USER = 'openai';
+
+const headers = z.looseObject({
+  [CONVERSATION]: id.optional().meta({ description: 'Names the conversation: an id of your own, or that of a conversation', example: 'chat-1' }),
+  ...idempotencyHeader,
+});
+
+export function addCompletionRoutes(api: Api, parts: RouteParts): void {
+  api.post(
+    '/openai/v1/chat/completions',
+    {
+      config: {
+        scope: 'conversations:write',
+        repeated: 'ids',
+        errors: ['AGENT_NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'MESSAGE_INVALID', 'MESSAGE_CHANGED', 'TURN_FAILED', 'STREAM_LIMIT'],
+        stream: STREAM_EXAMPLE,
+        refusals: 'openai',
+      },
+      bodyLimit: BODY_BYTES,
+      errorHandler: refuseAsOpenAi,
+      schema: {
+        summary: "Send a message and get the answer, as OpenAI's chat completions",
+        description:
+          'The answer names its conversation in the header x-longshore-conversation. Without a conversation, the request is one of its own, which is closed after the answer.',
+        tags: ['openai'],
+        headers,
+        body: completionBody,
+        response: { 200: completion },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      if (!body.stream) {
+        const taken = await take(parts, request, body);
+        // The message has been taken: a repetition would be another one.
+        void reply.headers({ [CONVERSATION]: taken.conversationId, 'x-should-retry': 'false' });
+        return whole(parts, request, taken, headOf(body));
+      }
+      await answerWithStream(parts, request, reply, async () => {
+        const { conversationId, turnId, afterSeq } = await take(parts, request, body);
+        const includeUsage = body.stream_options?.include_usage === true;
+        const view = createCompletionView({ conversationId, turnId, head: headOf(body), includeUsage });
+        return { conversationId, afterSeq, view, headers: { [CONVERSATION]: conversationId } };
+      });
+      return reply;
+    },
+  );
+}
+
+function headOf({ model }: CompletionBody): CompletionHead {
+  return { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model };
+}
+
+async function take(parts: RouteParts, request: FastifyRequest, body: CompletionBody): Promise<TakenMessage> {
+  const { text, hasHistory } = readCompletionRequest(body);
+  const { caller, headers } = request;
+  const name = nameOf(headers[CONVERSATION], body.metadata?.conversation);
+  if (name === undefined && hasHistory) {
+    const fix = `Name the conversation with the header ${CONVERSATION} or metadata.conversation, such as by the id of the chat in your application`;
+    throw failure('INVALID_ARGUMENT', { what: 'body.messages', problem: 'they have a history, and nothing says of which conversation', fix });
+  }
+  const ids = repeatableIds(parts, caller, headers, 'completions') ?? newIds();
+  const user = ownUser(caller, body.user ?? undefined);
+  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv')) : await chatNamed(parts, caller, name, user);
+  refuseOtherAgent(chat, body.model);
+  await requireRoom(parts.store, request);
+  const message = { messageId: ids.id('msg'), text, agent: body.model, user: user ?? DEFAULT_USER };
+  return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
+}
+
+function newIds(): Pick<RepeatableIds, 'id'> {
+  return { id: (prefix) => makeId(prefix, Date.now(), Math.random) };
+}
+
+function refuseOtherAgent({ row }: NamedChat, model: string): void {
+  if (!row || row.agentId === model) return;
+  throw failure('INVALID_ARGUMENT', { what: 'body.model', problem: `this conversation is with "${row.agentId}"`, fix: 'Name that, or another conversation' });
+}
+
+/** A conversation that an earlier request with the same Idempotency-Key has made. */
+async function chatOrNew({ store }: RouteParts, conversationId: string): Promise<NamedChat> {
+  const row = await store.conversations.get(conversationId);
+  return { conversationId, ...(row && { row }) };
+}
+
+function nameOf(inHeader: unknown, inBody: string | undefined): string | undefined {
+  const given = inHeader as string | undefined;
+  if (given === undefined || inBody === undefined || given === inBody) return given ?? inBody;
+  throw failure('INVALID_ARGUMENT', {
+    what: 'body.metadata.conversation',
+    problem: `it is not that of the header ${CONVERSATION}`,
+    fix: 'Leave one of them out',
+  });
+}
+
+/** Waits for the whole answer. @throws TURN_FAILED, SERVICE_AWAY */
+async function whole(
+  parts: RouteParts,
+  request: FastifyRequest,
+  { conversationId, turnId, afterSeq }: TakenMessage,
+  head: CompletionHead,
+): Promise<Completion> {
+  const found: CompletionPart[] = [];
+  const view = createPartsView(conversationId, turnId, (more) => (found.push(...more), ''));
+  const isWhole = await untilGone(request, (gone) => {
+    const signal = anySignal([gone, parts.closing]);
+    return followEvents({ events: parts.store.events, readFrames: parts.readFrames }, { conversationId, afterSeq, view, signal }, () => undefined);
+  });
+  if (!isWhole) throw failure('SERVICE_AWAY', { cause: 'it stops', request: request.id });
+  const failed = found.find((part) => part.kind === 'error');
+  if (failed) throw failure('TURN_FAILED', { turnId, outcome: 'failed', problem: failed.text });
+  return completionOf(head, found);
+}

@@ -1,0 +1,70 @@
+import { Command } from 'commander';
+import { checkNamespace } from '../../client/temporal/own-namespace.ts';
+import { createTemporalLink } from '../../client/temporal/temporal.ts';
+import { readEncryptionKeys } from '../../platform/encryption-keys.ts';
+import { createLogger } from '../../platform/log.ts';
+import { loginName } from '../../platform/login-name.ts';
+import { eraseUser, schedulesOf, type Erased, type UserOfTenant } from '../../worker/removal/erase-user.ts';
+import { createHistories } from '../../worker/removal/histories.ts';
+import { confirmed } from '../output/confirmed.ts';
+import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
+import { withSandboxes, type Desk } from '../sandbox/with-sandboxes.ts';
+
+const CLOSE_MS = 120_000;
+const REMAINS =
+  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, sandboxes that were opened without a conversation or taken over by one of another user, what plugins keep for a whole tenant or elsewhere, and copies in backups and logs.';
+
+interface EraseOptions {
+  tenant: string;
+  user: string;
+  yes?: boolean;
+}
+
+export function eraseCommand(cli: Cli): Command {
+  return new Command('erase')
+    .description("Remove a user's data for good: conversations, sandboxes with their snapshots, schedules, values of plugins, histories in Temporal")
+    .requiredOption('--tenant <id>', 'the tenant of the user')
+    .requiredOption('--user <id>')
+    .option('--yes', 'do not ask for confirmation')
+    .action(({ tenant: tenantId, user: userId, yes = false }: EraseOptions) => withSandboxes(cli, (desk) => erase(cli, desk, { tenantId, userId }, yes)));
+}
+
+async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfTenant, yes: boolean): Promise<void> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
+  const link = createTemporalLink({ address, namespace, keys, check: (parts) => checkNamespace(store.temporalHome, parts) });
+  await using longshore = await cli.connect();
+  try {
+    const client = await link.client();
+    const { conversations, open, entries } = await store.removal.userData(user.tenantId, user.userId);
+    const schedules = await schedulesOf({ longshore }, user);
+    printFact(cli, `User "${user.userId}" of tenant "${user.tenantId}": ${summary(conversations, schedules.length, entries)}; ${open} open, closed first.`);
+    if (!yes && !(await confirmed(cli, 'erase', 'Remove all of it for good?'))) {
+      printLine(cli, 'Nothing was removed.');
+      cli.exitCode = EXIT.failed;
+      return;
+    }
+    const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+    const by = { actor: { kind: 'login' as const, id: loginName() ?? 'unknown' } };
+    const parts = { store, sandboxes, workflows: client.workflow, histories: createHistories(client, namespace), longshore, log, by, closeMs: CLOSE_MS };
+    tell(cli, await eraseUser(parts, user));
+  } finally {
+    await link.close();
+  }
+}
+
+function tell(cli: Cli, { conversations, schedules, entries, left, histories }: Erased): void {
+  printFact(cli, `Removed: ${summary(conversations, schedules, entries)}.`);
+  const why = {
+    open: 'it did not close: start a worker',
+    elsewhere: 'its sandbox or a snapshot of it is on another host, and its worker removes what it can within minutes',
+  };
+  for (const one of left) printFact(cli, `${one.conversationId} is left: ${why[one.why]}. Then run this again.`);
+  for (const id of histories) printFact(cli, `Temporal still lists ${id}: it was asked to remove it, and has not done so yet.`);
+  if (left.length > 0) cli.exitCode = EXIT.failed;
+  printLine(cli, REMAINS);
+}
+
+function summary(conversations: number, schedules: number, entries: number): string {
+  return `${conversations} conversations, ${schedules} schedules, ${entries} values of plugins`;
+}

@@ -1,0 +1,26 @@
+import type { AuditSource } from '../contracts/audit.ts';
+import { failure } from '../contracts/errors.ts';
+import type { Store } from '../store/store.ts';
+import { limitOptions } from './client-arguments.ts';
+import type { TenantLimits } from './types.ts';
+
+export function createLimitCalls({ limits, apiKeys }: Pick<Store, 'limits' | 'apiKeys'>, by: AuditSource): TenantLimits {
+  return {
+    list: () => limits.list(),
+    async set(given) {
+      const { tenant, key, ...values } = limitOptions(given);
+      if (tenant !== undefined && key === undefined) return limits.set({ tenant }, values, by);
+      if (key !== undefined && tenant === undefined) {
+        // Limits of a key that is gone can be taken away. Users of tokens have none that could be looked up.
+        const isKnown = Object.keys(values).length === 0 || key.startsWith('oidc:') || (await apiKeys.find(key)) !== undefined;
+        if (!isKnown) throw failure('KEY_NOT_FOUND', { keyId: key });
+        return limits.set({ key }, values, by);
+      }
+      throw failure('INVALID_ARGUMENT', {
+        what: 'options of limits.set',
+        problem: `it names ${tenant === undefined ? 'neither a tenant nor a key' : 'a tenant and a key'}`,
+        fix: 'Give one of tenant and key',
+      });
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { FileInfo } from '../../sandbox/api/files.ts';
+import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { CallName } from '../channel/calls.ts';
+import { dataOf } from '../channel/messages.ts';
+import type { Operation } from './wire.ts';
+
+type FileCalls = Extract<CallName, `files.${string}`>;
+
+export const FILE_OPERATIONS: { [Name in FileCalls]: Operation<Name> } = {
+  async 'files.read'(handle, { path, offset = 0, maxBytes }, { sender }) {
+    const info = await infoOf(handle, path);
+    await sender.json(info);
+    // A link says nothing about the size of its file.
+    const rest = info.type === 'link' ? undefined : Math.max(0, info.size - offset);
+    const most = Math.min(maxBytes ?? Number.MAX_SAFE_INTEGER - offset, rest ?? Number.MAX_SAFE_INTEGER - offset);
+    for await (const piece of handle.readFileStream(path, { offset, maxBytes: most })) await sender.data(piece);
+  },
+  async 'files.write'(handle, { path, mode }, { sender, incoming }) {
+    await handle.writeFile(path, dataOf(incoming), withoutUndefined({ mode }));
+    await sender.json(await infoOf(handle, path));
+  },
+  async 'files.info'(handle, { path }, { sender }) {
+    await sender.json(await infoOf(handle, path));
+  },
+  async 'files.list'(handle, { path, recursive, pattern, maxEntries }, { sender }) {
+    await sender.json(await handle.listFiles(path, withoutUndefined({ recursive, pattern, maxEntries })));
+  },
+  async 'files.remove'(handle, { path, recursive }, { sender }) {
+    await handle.removeFile(path, withoutUndefined({ recursive }));
+    await sender.json(null);
+  },
+  async 'files.createDirectory'(handle, { path }, { sender }) {
+    await handle.createDirectory(path);
+    await sender.json(await infoOf(handle, path));
+  },
+  async 'files.rename'(handle, { path, to }, { sender }) {
+    await handle.rename(path, to);
+    await sender.json(await infoOf(handle, to));
+  },
+};
+
+async function infoOf(handle: SandboxHandle, path: string): Promise<FileInfo> {
+  const info = await handle.fileInfo(path);
+  if (!info) throw failure('FILE_NOT_FOUND', { path });
+  return info;
+}

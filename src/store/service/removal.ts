@@ -1,0 +1,94 @@
+import type { Database } from '../database/database.ts';
+import { addUsageDays, callsByDay } from './usage-sql.ts';
+
+/** How long closed conversations of a tenant are kept. */
+export interface TenantRetention {
+  tenantId: string;
+  /** Null: for ever. */
+  keepMs: number | null;
+}
+
+/** The removal of closed conversations. One is marked first, and its row goes last, so that a removal that was interrupted is found and finished. */
+export interface RemovalRows {
+  /** Marks some conversations that are closed for as long as their tenant's retention, or `defaultMs` (undefined: for ever), and returns their ids. */
+  claim(defaultMs: number | undefined, limit: number): Promise<string[]>;
+  /** Marks a conversation, if it is closed. */
+  begin(conversationId: string): Promise<boolean>;
+  /** Ids of the marked ones. */
+  begun(limit: number): Promise<string[]>;
+  /** Takes the mark away from a conversation that turned out to be in use, and keeps it for another retention. */
+  cancel(conversationId: string): Promise<void>;
+  /**
+   * Removes the rows of a marked conversation and of its sandbox. False when the sandbox is not destroyed yet, when the conversation is open again, or when the rows
+   * are removed already.
+   */
+  finish(conversationId: string): Promise<boolean>;
+  /** How much there is of a user; `entries`: values that plugins keep about the user outside of conversations. */
+  userData(tenantId: string, userId: string): Promise<{ conversations: number; open: number; entries: number }>;
+  /** Removes those values, and returns how many there were; the tenant's kept answers of requests, and the user's id in the usage of removed conversations, too. */
+  removeUserEntries(tenantId: string, userId: string): Promise<number>;
+  retentions(): Promise<TenantRetention[]>;
+  /** `undefined`: the tenant has the setting of the workers. */
+  setRetention(tenantId: string, keepMs: number | null | undefined): Promise<void>;
+}
+
+const CLAIM = `update conversations set removing_at = clock_timestamp() where conversation_id in (
+    select c.conversation_id from conversations c left join tenant_retention r on r.tenant_id = c.tenant_id
+    where c.state = 'closed' and c.removing_at is null
+      and greatest(c.updated_at, c.asked_at) < clock_timestamp() - interval '1 ms' * (case when r.tenant_id is null then $1::float8 else r.keep_ms end)
+    order by c.updated_at limit $2 for update of c skip locked
+  ) returning conversation_id`;
+const BEGIN = `update conversations set removing_at = coalesce(removing_at, clock_timestamp()) where conversation_id = $1 and state = 'closed' returning 1`;
+const BEGUN = 'select conversation_id from conversations where removing_at is not null order by removing_at limit $1';
+const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
+/** What hangs on the conversation goes with its row; what its model calls used is added to that of their days. */
+const FINISH = `with gone as (
+    delete from conversations where conversation_id = $1 and removing_at is not null and state = 'closed'
+      and not exists (select from sandboxes s where s.conversation_id = $1 and s.state <> 'destroyed')
+    returning conversation_id
+  ), boxes as (
+    delete from sandboxes using gone where sandboxes.conversation_id = gone.conversation_id returning sandbox_id
+  ), measured as (
+    delete from sandbox_samples using boxes where sandbox_samples.sandbox_id = boxes.sandbox_id
+  ), counted as (
+    ${addUsageDays(callsByDay('model_calls join gone using (conversation_id)'))}
+  )
+  select 1 from gone`;
+const USER_DATA = `select count(*)::int as conversations, (count(*) filter (where state <> 'closed'))::int as open,
+  (select count(*)::int from plugin_store where tenant_id = $1 and user_id = $2 and conversation_id is null) as entries
+  from conversations where tenant_id = $1 and user_id = $2`;
+/** What the user's removed conversations used stays without the user. The answers that are kept for repeated requests do not say which user they are about, so those of the whole tenant are removed. That the requests were done remains known. */
+const REMOVE_ENTRIES = `with erased as (update request_answers set body = null where tenant_id in ($1, '') and body is not null),
+  named as (delete from usage_days where tenant_id = $1 and user_id = $2 returning *),
+  nameless as (${addUsageDays("select tenant_id, day, agent_id, '' as user_id, model, calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced from named")})
+  delete from plugin_store where tenant_id = $1 and user_id = $2 returning 1`;
+const SET = `insert into tenant_retention (tenant_id, keep_ms) values ($1, $2) on conflict (tenant_id) do update set keep_ms = excluded.keep_ms`;
+
+export function createRemoval({ database }: { database: Database }): RemovalRows {
+  const ids = async (name: string, sql: string, values: (string | number | null)[]) =>
+    (await database.query<{ conversation_id: string }>(name, sql, values)).map((row) => row.conversation_id);
+  return {
+    claim: (defaultMs, limit) => ids('removal.claim', CLAIM, [defaultMs ?? null, limit]),
+    begin: async (conversationId) => (await database.query('removal.begin', BEGIN, [conversationId])).length > 0,
+    begun: (limit) => ids('removal.begun', BEGUN, [limit]),
+    async cancel(conversationId) {
+      await database.query('removal.cancel', CANCEL, [conversationId]);
+    },
+    finish: async (conversationId) => (await database.query('removal.finish', FINISH, [conversationId])).length > 0,
+    async userData(tenantId, userId) {
+      const sum = { conversations: 0, open: 0, entries: 0 };
+      const [row] = await database.query<typeof sum>('removal.userData', USER_DATA, [tenantId, userId]);
+      return row ?? sum;
+    },
+    removeUserEntries: async (tenantId, userId) => (await database.query('removal.removeUserEntries', REMOVE_ENTRIES, [tenantId, userId])).length,
+    async retentions() {
+      const sql = 'select tenant_id, keep_ms::float8 as keep_ms from tenant_retention order by tenant_id';
+      const rows = await database.query<{ tenant_id: string; keep_ms: number | null }>('removal.retentions', sql, []);
+      return rows.map((row) => ({ tenantId: row.tenant_id, keepMs: row.keep_ms }));
+    },
+    async setRetention(tenantId, keepMs) {
+      if (keepMs === undefined) await database.query('removal.unset', 'delete from tenant_retention where tenant_id = $1', [tenantId]);
+      else await database.query('removal.set', SET, [tenantId, keepMs]);
+    },
+  };
+}

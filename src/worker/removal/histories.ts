@@ -1,0 +1,55 @@
+import type { Client } from '@temporalio/client';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SCHEDULED_WORKFLOW } from '../../contracts/schedule.ts';
+
+/** Histories in Temporal of ended workflows. Both return false when Temporal still lists some after a while. */
+export interface Histories {
+  /** Removes all runs of a conversation's workflow. */
+  remove(conversationId: string): Promise<boolean>;
+  /** Removes the workflows by which a schedule has started conversations, or the one of a time. */
+  removeRunsOf(scheduleId: string, at?: string): Promise<boolean>;
+}
+
+const POLL_MS = 100;
+/** Temporal removes a history a moment after it was asked to. */
+const GONE_MS = 20_000;
+/** The time that Temporal gets to bring its list up to date after the end of a workflow. */
+const SETTLED_MS = 3_000;
+
+export function createHistories(client: Client, namespace: string): Histories {
+  const removeAll = async (query: string) => {
+    const deadline = Date.now() + GONE_MS;
+    for (;;) {
+      let found = 0;
+      for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
+        found += 1;
+        // Temporal's list follows a moment later. A workflow that is removed before the list has all of it would come back into the list, and stay.
+        if (closeTime && Date.now() - closeTime.getTime() >= SETTLED_MS) await removeRun(client, namespace, { workflowId, runId });
+      }
+      if (found === 0 || Date.now() > deadline) return found === 0;
+      await sleep(POLL_MS);
+    }
+  };
+  return {
+    remove: (conversationId) => removeAll(`WorkflowId = ${quoted(conversationId)}`),
+    removeRunsOf: (scheduleId, at) => {
+      const time = at === undefined ? '' : ` AND TemporalScheduledStartTime = ${quoted(at)}`;
+      return removeAll(`WorkflowType = ${quoted(SCHEDULED_WORKFLOW)} AND TemporalScheduledById = ${quoted(scheduleId)}${time}`);
+    },
+  };
+}
+
+const NOT_FOUND = 5;
+
+async function removeRun({ workflowService }: Client, namespace: string, workflowExecution: { workflowId: string; runId: string }): Promise<void> {
+  try {
+    await workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
+  } catch (error) {
+    // It is gone already.
+    if ((error as { code?: number }).code !== NOT_FOUND) throw error;
+  }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}

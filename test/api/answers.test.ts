@@ -1,0 +1,169 @@
+import { fileURLToPath } from 'node:url';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Json, JsonObject } from '../../src/contracts/json.ts';
+import { resolved, type Document, type Media, type Operation, type Schema } from '../../src/api/description/document.ts';
+import { installAgents, until, type Installation } from '../e2e/support.ts';
+import { startApi, type TestApi } from './support.ts';
+import { createAnswerCheck, documentOf, exampleBody, filledPath, routesOf, type Answer, type AnswerCheck, type Route } from './support/document.ts';
+
+const WEATHER = fileURLToPath(new URL('../../examples/plugins/weather', import.meta.url));
+
+/** What the service answers is what its OpenAPI document says: over all routes, with real data. */
+let installation: Installation;
+let service: TestApi;
+let document: Document;
+let fits: AnswerCheck;
+let headers: { authorization: string };
+/** Ids of real things, for the parameters of paths. */
+let names: Record<string, string>;
+
+beforeAll(async () => {
+  const steps = [{ say: 'Ahoy.' }];
+  const makes = { call: 'shell:run', with: { command: 'echo made > made.txt' } };
+  installation = await installAgents({
+    scripted: { steps: [makes, ...steps], plugins: [WEATHER] },
+    asking: { steps: [{ call: 'shell:run', with: { command: 'true' } }, ...steps], approval: [{ tool: '*', decide: 'ask' }] },
+  });
+  await installation.startWorker().ready;
+  service = await startApi(installation);
+  document = documentOf(service.api);
+  fits = createAnswerCheck(document);
+  headers = await service.key(['admin']);
+  names = await makeThings();
+}, 180_000);
+afterAll(async () => {
+  for (const { id } of await installation.longshore.schedules.list()) await installation.longshore.schedules.delete(id);
+  for (const { conversationId } of await installation.longshore.list()) await installation.longshore.close(conversationId);
+  await service[Symbol.asyncDispose]();
+  await installation[Symbol.asyncDispose]();
+}, 180_000);
+
+async function makeThings(): Promise<Record<string, string>> {
+  const { longshore, name } = installation;
+  const chat = await longshore.start({ agent: 'scripted', user: 'user-1', message: 'Ahoy.' });
+  await longshore.reply(chat);
+  const asking = await longshore.start({ agent: 'asking', user: 'user-1', message: 'Run it.' });
+  const pending = async () => (await longshore.status(asking)).pendingApprovals;
+  await until(async () => (await pending()).length > 0, 'a call waits for a person');
+  await longshore.schedules.create({ id: `real-${name}`, agent: 'scripted', user: 'user-1', message: 'Ahoy.', every: '30d' });
+  const { keyId } = await longshore.keys.create({ name: 'real', scopes: ['conversations:read'] });
+  await until(async () => (await longshore.plugins.list()).length > 0, 'a worker reports its plugin');
+  const [plugin] = await longshore.plugins.list();
+  const { webhookId } = await longshore.webhooks.create({ url: 'https://nowhere.example' });
+  return {
+    id: chat.id,
+    'conversations.id': chat.id,
+    '*': 'made.txt',
+    execId: `run_${await startCommand(chat.id)}`,
+    'schedules.id': `real-${name}`,
+    'plugins.id': plugin?.id ?? 'nothing',
+    'webhooks.id': webhookId,
+    callId: (await pending())[0]?.callId ?? '',
+    keyId,
+    model: 'scripted',
+    'download.token': await linkTo(chat.id, 'download', 'made.txt'),
+    'upload.token': await linkTo(chat.id, 'upload', 'sent.txt'),
+  };
+}
+
+async function linkTo(id: string, kind: string, path: string): Promise<string> {
+  const answer = await fetch(`${service.url}/v1/conversations/${id}/${kind}-links`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ path }),
+  });
+  const { url } = (await answer.json()) as { url: string };
+  return url.slice(url.lastIndexOf('/') + 1);
+}
+
+/** It ends when it is killed. */
+async function startCommand(id: string): Promise<string> {
+  const body = JSON.stringify({ id: 'real', command: 'cat', openStdin: true });
+  const answer = await fetch(`${service.url}/v1/conversations/${id}/commands`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  });
+  expect(answer.status).toBe(202);
+  return 'real';
+}
+
+async function ask(route: Route, path: string, body: unknown, more: Record<string, string> = headers): Promise<Answer> {
+  const answer = await fetch(service.url + path, {
+    method: route.method,
+    headers: { ...more, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, mediaType: (answer.headers.get('content-type') ?? '').split(';')[0] ?? '', text: await answer.text() };
+}
+
+function expectFit(route: Route, answer: Answer): void {
+  expect([route.method, route.path, answer.status, fits(route, answer), answer.text.slice(0, 500)]).toEqual([
+    route.method,
+    route.path,
+    answer.status,
+    undefined,
+    answer.text.slice(0, 500),
+  ]);
+}
+
+const fieldsOf = (): JsonObject => ({ agent: 'scripted', model: 'scripted', to: 'made.txt', id: `made-${installation.name}` });
+
+test('every refusal fits what the document says of its route: without a key, of what does not exist, and of what makes no sense', async () => {
+  for (const route of routesOf(document)) {
+    const body = exampleBody(route, fieldsOf());
+    if (route.operation.security?.length !== 0) expectFit(route, await ask(route, filledPath(route.path, names), body, {}));
+    if (route.path.includes('{')) expectFit(route, await ask(route, filledPath(route.path, {}), body));
+    if (route.operation.requestBody) expectFit(route, await ask(route, filledPath(route.path, names), [1]));
+  }
+}, 120_000);
+
+/** A command takes input until it is killed, and its output ends with it. What ends or removes what other routes need comes last. */
+const ORDER = ['stdin', 'kill', 'others', 'cancel', 'DELETE', 'close'];
+const orderOf = ({ method, path }: Route) => {
+  if (method === 'DELETE' && path === '/v1/conversations/{id}') return ORDER.indexOf('close');
+  return ORDER.indexOf(ORDER.find((word) => method === word || path.endsWith(`/${word}`)) ?? 'others');
+};
+
+test('every route succeeds with what exists, and its answer fits what the document says', async () => {
+  const failed: string[] = [];
+  for (const route of routesOf(document).toSorted((a, b) => orderOf(a) - orderOf(b))) {
+    const answer = await ask(route, filledPath(route.path, names), exampleBody(route, fieldsOf()));
+    expectFit(route, answer);
+    if (answer.status >= 300) failed.push(`${route.method} ${route.path} ${answer.text}`);
+  }
+  expect(failed).toEqual([]);
+}, 180_000);
+
+test('the document is complete: each route has a summary, a tag that is explained, examples that fit their schemas', () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema(document, 'api');
+  const explained = new Set(document.tags?.map(({ name }) => name));
+  const isDeclared = new Set<string>();
+  for (const { method, path, operation } of routesOf(document)) {
+    const route = `${method} ${path}`;
+    expect([route, operation.summary ?? '']).toEqual([route, expect.stringMatching(/^[A-Z].+[^.]$/)]);
+    expect([route, operation.tags?.filter((tag) => explained.has(tag)).length]).toEqual([route, 1]);
+    expect([route, isDeclared.has(operation.operationId)]).toEqual([route, false]);
+    isDeclared.add(operation.operationId);
+    for (const [mediaType, media] of mediaOf(operation)) {
+      const examples = examplesOf(media);
+      expect([route, mediaType, examples.length > 0]).toEqual([route, mediaType, true]);
+      const schema = resolved(document, media.schema ?? {});
+      for (const example of examples) expect([route, mediaType, problemsOf(ajv, schema, example)]).toEqual([route, mediaType, undefined]);
+    }
+  }
+});
+
+function mediaOf({ responses, requestBody }: Operation): [string, Media][] {
+  return [...Object.values(responses), ...(requestBody ? [requestBody] : [])].flatMap(({ content = {} }) => Object.entries(content));
+}
+
+function examplesOf({ example, examples = {} }: Media): Json[] {
+  return [...(example === undefined ? [] : [example]), ...Object.values(examples).map(({ value }) => value)];
+}
+
+function problemsOf(ajv: Ajv2020, schema: Schema, example: unknown): string | undefined {
+  const text = JSON.stringify(schema).replaceAll('"#/components', '"api#/components');
+  return ajv.validate(JSON.parse(text) as Schema, example) ? undefined : `${ajv.errorsText()} ${JSON.stringify(example)}`;
+}
