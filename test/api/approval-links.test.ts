@@ -86,7 +86,7 @@ async function sql(text: string, values: string[]): Promise<Record<string, unkno
   }
 }
 
-test('whoever has the link sees the call and allows it once, without a key; then the link is over, and the audit log has its maker and its use', async () => {
+test('a person who has the link sees the call and allows it once, without a key; then the link is over, and the audit log has its maker and its use', async () => {
   const { chat, callId, link } = await waiting('allowed');
   // A chat that makes previews and a scanner open it first.
   for (let times = 0; times < 3; times += 1) expect(await look(link.url)).toMatchObject({ status: 200, html: expect.stringContaining('echo ran') }); // prettier-ignore
@@ -137,7 +137,7 @@ test('of many answers at once, one is taken', async () => {
   expect(await chat.reply()).toBe('I see.');
 }, 60_000);
 
-test('the page loads and runs nothing, whatever the agent wrote, and tells its address to nobody', async () => {
+test('the page loads and runs nothing, whatever the agent wrote, and tells no other site its address', async () => {
   const { link } = await waiting('hostile');
   const { html, headers } = await look(link.url);
   expect(html).toContain('&#60;/pre&#62;&#60;script&#62;alert(1)&#60;/script&#62;&#60;img src=x onerror=\\&#34;x\\&#34;&#62;&#39;\\u202egnp');

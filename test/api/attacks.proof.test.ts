@@ -74,7 +74,7 @@ async function within(ms: number, work: Promise<unknown>): Promise<number> {
 const head = (method: string, path: string, ...headers: string[]) =>
   [`${method} ${path} HTTP/1.1`, 'Host: localhost', `Authorization: ${authorization}`, 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
 
-test('heads that are sent slowly are cut, and keep nobody waiting', async () => {
+test('heads that are sent slowly are cut, and no other caller waits for them', async () => {
   await during('1,000 slow heads', async () => {
     const slow = await attack(service.url, 1_000, (socket) => socket.write('GET /v1/conversations HTTP/1.1\r\nX: '));
     const stop = drip(slow, 'x', 2_000);
@@ -249,7 +249,7 @@ test('readers that never read hold little, and are disconnected after a minute',
     );
   }
   const before = await holdingsOf(service.pid);
-  await during('90 streams and 200 pages that nobody reads', async () => {
+  await during('90 streams and 200 unread pages', async () => {
     const path = `/v1/conversations/${id}/events`;
     const begin = performance.now();
     const readers = await attack(

@@ -62,7 +62,7 @@ test('an answer over HTTP has two rows: who gave it, and that it took effect; ne
   expect(JSON.stringify(entries)).not.toContain('canary');
 }, 60_000);
 
-test('an answer that did not come through Longshore has a row, and so has the end of an approval that nobody answered', async () => {
+test('an answer that did not come through Longshore has a row, and so has the end of an approval without an answer', async () => {
   const { chat, callId, hash } = await waiting('north');
   const connection = await Connection.connect({ address: installation.environment['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233' });
   try {

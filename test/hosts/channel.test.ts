@@ -64,7 +64,7 @@ async function statusFor(own: Certified | undefined): Promise<number | string | 
   });
 }
 
-test('a worker answers the service of its installation, and nobody else', async () => {
+test('a worker answers the service of its installation, and no other caller', async () => {
   const authority = await store.hosts.authority(() => createAuthority('unused', new Date()));
   const now = new Date();
   const other = createAuthority('Longshore hosts', now);

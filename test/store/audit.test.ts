@@ -10,7 +10,7 @@ useTestStore((opened) => ({ store, url } = opened));
 const rowsOf = (target: string): Promise<AuditEntry[]> => store.audit.list({ target, limit: 10 });
 const newKey = { name: 'billing', scopes: ['conversations:read' as const], secretSha256: Buffer.alloc(32) };
 
-test('no statement changes or removes a row, whatever it would hit and whoever owns the table', async () => {
+test('no statement changes or removes a row, whichever row it names and whichever role owns the table', async () => {
   await store.audit.add({ ...BY, action: 'conversation.close', target: 'kept' });
   const client = new Client({ connectionString: url });
   await client.connect();

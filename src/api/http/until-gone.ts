@@ -1,14 +1,9 @@
-import type { FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
 
-/** Runs work for a request; its signal aborts when the caller goes. */
-export async function untilGone<T>({ raw }: Pick<FastifyRequest, 'raw'>, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
+/** Aborts when the caller has gone, or the answer is complete. */
+export function untilGone(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  const leave = () => gone.abort();
-  raw.socket.once('close', leave);
-  if (raw.socket.destroyed) leave();
-  try {
-    return await work(gone.signal);
-  } finally {
-    raw.socket.off('close', leave);
-  }
+  response.once('close', () => gone.abort());
+  if (response.destroyed) gone.abort();
+  return gone.signal;
 }

@@ -7,7 +7,7 @@ import { failure } from '../../contracts/errors.ts';
 import { connectPort, type PortConnection } from '../../hosts/client/connect-port.ts';
 import type { HostClient, Target } from '../../hosts/client/host-client.ts';
 import { isUpgrade, takeUpgrade } from '../http/upgrades.ts';
-import { untilGone } from '../sandbox/until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 import { answerTo, requestOver } from './guest-answer.ts';
 import { headersForGuest, headersOfGuest } from './guest-headers.ts';
 import type { Place } from './place.ts';

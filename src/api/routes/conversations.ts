@@ -70,7 +70,7 @@ function addStart(api: Api, parts: RouteParts): void {
       if (options.message !== undefined) await requireRoom(parts.store, request);
       const { id, turnId } = await start(parts, ids, { ...options, ...(caller.userId !== undefined && { ofUser: true }) });
       if (turnId !== undefined) request.ledTo = { conversationId: id, turnId };
-      const ended = turnId === undefined ? undefined : await waited(parts, request, id, turnId);
+      const ended = turnId === undefined ? undefined : await waited(parts, request, reply, id, turnId);
       return reply
         .code(ended || turnId === undefined ? 201 : 202)
         .header('location', `/v1/conversations/${encodeURIComponent(id)}`)
@@ -141,7 +141,7 @@ function addSend(api: Api, parts: RouteParts): void {
       await requireRoom(store, request);
       const accepted = await longshore.send(id, message, withoutUndefined({ ...options, messageId }));
       request.ledTo = { conversationId: id, turnId: accepted.turnId };
-      const ended = await waited(parts, request, id, accepted.turnId);
+      const ended = await waited(parts, request, reply, id, accepted.turnId);
       return reply.code(ended ? 200 : 202).send({ ...accepted, ...(ended && { turn: ended }) });
     },
   );

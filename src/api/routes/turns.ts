@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { abortAfter } from '../../common/abort-after.ts';
 import { endOfTurn, type EndedTurn } from '../../client/end-of-turn.ts';
@@ -30,7 +30,7 @@ export function addTurnRoutes(api: Api, parts: RouteParts): void {
     async (request, reply) => {
       const { conversationId } = await conversationOf(parts.store, request.caller, request.params.id);
       requireWait(parts, request);
-      const ended = await waited(parts, request, conversationId, request.query.turnId);
+      const ended = await waited(parts, request, reply, conversationId, request.query.turnId);
       return ended ? { turn: ended } : reply.code(202).send({});
     },
   );
@@ -45,17 +45,16 @@ export function requireWait({ streams }: Pick<RouteParts, 'streams'>, { query, c
 /** The turn, if it ends within the request's `wait`, before the caller goes and before the process stops. */
 export async function waited(
   { store, closing, streams }: Pick<RouteParts, 'store' | 'closing' | 'streams'>,
-  { query, raw, caller, held }: Pick<FastifyRequest, 'query' | 'raw' | 'caller' | 'held'>,
+  { query, caller, held }: Pick<FastifyRequest, 'query' | 'caller' | 'held'>,
+  reply: FastifyReply,
   conversationId: string,
   turnId: string | undefined,
 ): Promise<EndedTurn | undefined> {
   const { wait: seconds = 0 } = query as { wait?: number };
   if (seconds === 0) return endOfTurn(store, conversationId, { turnId, signal: undefined });
   try {
-    return await untilGone({ raw }, (gone) => {
-      const signal = abortAfter(seconds * 1000, gone, closing);
-      return streams.wait(caller.keyId, () => endOfTurn(store, conversationId, { turnId, signal }), leastOf(held, 'streams'));
-    });
+    const signal = abortAfter(seconds * 1000, untilGone(reply.raw), closing);
+    return await streams.wait(caller.keyId, () => endOfTurn(store, conversationId, { turnId, signal }), leastOf(held, 'streams'));
   } catch (error) {
     // Others took the room since it was looked for: what the request began goes on without it.
     if (isFailure(error, 'STREAM_LIMIT')) return undefined;

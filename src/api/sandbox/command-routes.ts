@@ -15,7 +15,7 @@ import { wait } from '../routes/turns.ts';
 import { command, commandResult, execParams, newCommand } from './command-schemas.ts';
 import { COMMAND_ERRORS } from './sandbox-errors.ts';
 import { targetOf } from './target-of.ts';
-import { untilGone } from './until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 
 const EXEC = { scope: 'sandbox:exec', errors: COMMAND_ERRORS } as const;
 

@@ -8,7 +8,7 @@ import { receiveBody } from './receive-body.ts';
 import { COMMAND_ERRORS } from './sandbox-errors.ts';
 import { streamOutput } from './stream-output.ts';
 import { targetOf } from './target-of.ts';
-import { untilGone } from './until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 
 const EXEC = { scope: 'sandbox:exec', errors: [...COMMAND_ERRORS, 'STREAM_LIMIT', 'BODY_TOO_LARGE'] } as const;
 const OFFSETS = /^(\d{1,15})-(\d{1,15})$/;

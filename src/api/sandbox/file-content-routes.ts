@@ -11,7 +11,7 @@ import { receiveBody } from './receive-body.ts';
 import { FILE_ERRORS } from './sandbox-errors.ts';
 import { sendFile } from './send-file.ts';
 import { targetOf } from './target-of.ts';
-import { untilGone } from './until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 
 const PATH = '/v1/conversations/:id/files/*';
 const LARGEST_MODE = 0o7777;

@@ -6,7 +6,7 @@ import { refusals } from '../routes/schemas.ts';
 import { fileInfo, fileParams, flag, pathOf } from './file-schemas.ts';
 import { FILE_ERRORS } from './sandbox-errors.ts';
 import { targetOf } from './target-of.ts';
-import { untilGone } from './until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 
 const PATH = '/v1/conversations/:id/files/*';
 const WRITE = { scope: 'files:write', errors: FILE_ERRORS } as const;

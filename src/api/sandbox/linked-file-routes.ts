@@ -9,7 +9,7 @@ import { receiveBody } from './receive-body.ts';
 import { FILE_ERRORS } from './sandbox-errors.ts';
 import { sendFile } from './send-file.ts';
 import { targetOf } from './target-of.ts';
-import { untilGone } from './until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 
 const DOWNLOAD = '/files/download/:token';
 const UPLOAD = '/files/upload/:token';

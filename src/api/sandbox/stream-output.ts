@@ -6,7 +6,7 @@ import type { HostClient, Target } from '../../hosts/client/host-client.ts';
 import { problemOf } from '../http/problem.ts';
 import { writeInTime } from '../stream/write-in-time.ts';
 import { createOutputEvents } from './output-events.ts';
-import { untilGone } from './until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 
 interface Wanted {
   target: Target;

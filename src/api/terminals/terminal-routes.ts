@@ -9,7 +9,7 @@ import { isUpgrade } from '../http/upgrades.ts';
 import { conversationId, conversationParams, refusals, seq } from '../routes/schemas.ts';
 import { COMMAND_ERRORS } from '../sandbox/sandbox-errors.ts';
 import { targetOf } from '../sandbox/target-of.ts';
-import { untilGone } from '../sandbox/until-gone.ts';
+import { untilGone } from '../http/until-gone.ts';
 import { acceptSocket } from './accept-socket.ts';
 import { LARGEST } from './terminal-messages.ts';
 import { runSession } from './terminal-session.ts';

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { toEvent, type EventRow } from '../database/event-row.ts';
 import type { NewAttempt, WebhookRows, WebhookTask } from './webhook-rows.ts';
 
-/** Longer than a run of the sender; if none looks after the endpoint for so long, another is started. */
+/** Longer than a run of the sender: an endpoint that no sender has claimed for this time gets a new sender. */
 const DUE = `update webhooks set due_at = now() + interval '1 minute' where webhook_id in (
     select webhook_id from webhooks h where state = 'active' and due_at <= now()
       and exists (select from webhook_deliveries d where d.webhook_id = h.webhook_id and d.delivered_at is null)

@@ -67,7 +67,7 @@ export interface WebhookRows {
   replayFrom(webhookId: string, from: { conversationId: string; seq: number }, limit: number): Promise<number | undefined>;
   secretsOf(webhookId: string): Promise<string[]>;
 
-  /** Endpoints for which events wait and that no sender looks after; each is returned once in a minute. */
+  /** Endpoints that have waiting events and no running sender; each is returned once in a minute. */
   claimDue(): Promise<string[]>;
   /** Makes a run of the sender the one that may send; false when the endpoint is disabled or removed. */
   begin(webhookId: string, sender: string): Promise<boolean>;

@@ -74,7 +74,7 @@ test('a shell is typed into, resized and interrupted, and tells how it has ended
   expect([await endOf(again), again.bytes.equals(viewer.bytes), again.told.at(-1)?.exitCode]).toEqual([1000, true, 3]);
 }, 60_000);
 
-test('a client that was cut goes on from its last byte; two see the same, whoever types', async () => {
+test('a client that was cut goes on from its last byte; two clients see the same, also what the other types', async () => {
   const one = await view('shared', '?command=bash');
   one.type('echo first\r');
   await one.shows(/[\r\n]first\r\n/);

@@ -1,25 +1,25 @@
-import { anySignal } from '../../../common/any-signal.ts';
-import { ownUser } from '../../auth/tenant-for.ts';
 import { randomUUID } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { anySignal } from '../../../common/any-signal.ts';
 import { id } from '../../../common/arguments.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { makeId } from '../../../contracts/ids.ts';
+import { requireRoom } from '../../auth/require-room.ts';
+import { ownUser } from '../../auth/tenant-for.ts';
 import { answerWithStream } from '../../http/answer-with-stream.ts';
 import { repeatableIds, type RepeatableIds } from '../../http/idempotency.ts';
 import { refuseAsOpenAi } from '../../http/refuse.ts';
 import type { Api, RouteParts } from '../../http/route-parts.ts';
+import { untilGone } from '../../http/until-gone.ts';
 import { completionOf, type Completion, type CompletionHead } from '../../protocols/openai/chunks.ts';
 import { createCompletionView, createPartsView } from '../../protocols/openai/completion-view.ts';
 import type { CompletionPart } from '../../protocols/openai/map-event.ts';
 import { followEvents } from '../../stream/stream-events.ts';
-import { untilGone } from '../../http/until-gone.ts';
 import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
 import { completionBody, readCompletionRequest, type CompletionBody } from './completion-request.ts';
 import { idempotencyHeader } from '../schemas.ts';
 import { completion } from './schemas.ts';
-import { requireRoom } from '../../auth/require-room.ts';
 
 /** Of a body that has all messages of a chat. */
 const BODY_BYTES = 10_000_000;
@@ -61,7 +61,7 @@ export function addCompletionRoutes(api: Api, parts: RouteParts): void {
         const taken = await take(parts, request, body);
         // The message has been taken: a repetition would be another one.
         void reply.headers({ [CONVERSATION]: taken.conversationId, 'x-should-retry': 'false' });
-        return whole(parts, request, taken, headOf(body));
+        return whole(parts, request, reply, taken, headOf(body));
       }
       await answerWithStream(parts, request, reply, async () => {
         const { conversationId, turnId, afterSeq } = await take(parts, request, body);
@@ -124,15 +124,15 @@ function nameOf(inHeader: unknown, inBody: string | undefined): string | undefin
 async function whole(
   parts: RouteParts,
   request: FastifyRequest,
+  reply: FastifyReply,
   { conversationId, turnId, afterSeq }: TakenMessage,
   head: CompletionHead,
 ): Promise<Completion> {
   const found: CompletionPart[] = [];
   const view = createPartsView(conversationId, turnId, (more) => (found.push(...more), ''));
-  const isWhole = await untilGone(request, (gone) => {
-    const signal = anySignal([gone, parts.closing]);
-    return followEvents({ events: parts.store.events, readFrames: parts.readFrames }, { conversationId, afterSeq, view, signal }, () => undefined);
-  });
+  const signal = anySignal([untilGone(reply.raw), parts.closing]);
+  const source = { events: parts.store.events, readFrames: parts.readFrames };
+  const isWhole = await followEvents(source, { conversationId, afterSeq, view, signal }, () => undefined);
   if (!isWhole) throw failure('SERVICE_AWAY', { cause: 'it stops', request: request.id });
   const failed = found.find((part) => part.kind === 'error');
   if (failed) throw failure('TURN_FAILED', { turnId, outcome: 'failed', problem: failed.text });

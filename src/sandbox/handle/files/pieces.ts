@@ -1,5 +1,5 @@
 /** Size of the pieces in which a stream is held in memory and sent. */
-export const PIECE_BYTES = 4 * 1024 * 1024;
+export const PIECE_BYTES = 2 * 1024 * 1024;
 
 /** Gathers the chunks of a source into pieces of `size` bytes; the last piece may be shorter. */
 export async function* collectPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
