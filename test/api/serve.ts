@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname, join } from 'node:path';
-import { builtWorker } from '../support/built-worker.ts';
+import { builtCommandLine } from '../support/built-worker.ts';
 import type { Installation } from '../e2e/support.ts';
 
 /** A service in a process of its own. */
@@ -16,7 +15,7 @@ export interface Server {
 
 /** `longshore serve` as users run it. */
 export async function serve({ environment }: Installation, more: NodeJS.ProcessEnv = {}): Promise<Server> {
-  const program = join(dirname(await builtWorker()), 'cli/main.js');
+  const program = await builtCommandLine();
   const child: ChildProcess = spawn(process.execPath, [program, 'serve', '--address', '127.0.0.1:0'], {
     env: { ...environment, LONGSHORE_LOG_LEVEL: 'warn', ...more },
     stdio: ['ignore', 'pipe', 'inherit'],
