@@ -4,7 +4,7 @@ import { createTestDatabase } from '../support/databases.ts';
 import { newConversation, silent } from './support.ts';
 
 test('many processes may open a fresh database at once', async () => {
-  await using database = await createTestDatabase();
+  await using database = await createTestDatabase({ schema: 'none' });
   const stores = await Promise.all(Array.from({ length: 4 }, () => openStore({ url: database.url, log: silent, poolSize: 1 })));
   await Promise.all(stores.map((store) => newConversation(store)));
   expect(await stores[0]!.conversations.list({ limit: 10 })).toHaveLength(4);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { migrate } from '../../src/store/database/migrate.ts';
 
 const CONNECTIONS_CLOSE_TIMEOUT_MS = 10_000;
 /** What a database may still hold of sandboxes when its tests are over: nothing. Each gives a text. */
@@ -15,6 +16,11 @@ export function testInstallation(): string {
   return `${process.env['LONGSHORE_TEST_RUN'] ?? 'test-alone'}-${randomBytes(4).toString('hex')}`;
 }
 
+interface TestDatabaseOptions {
+  sandboxes?: 'real' | 'invented';
+  schema?: 'current' | 'none';
+}
+
 export interface TestDatabase {
   url: string;
   /**
@@ -24,12 +30,16 @@ export interface TestDatabase {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Makes an empty database for one test file. `sandboxes: 'invented'`: there is nothing behind its rows. */
-export async function createTestDatabase({ sandboxes = 'real' }: { sandboxes?: 'real' | 'invented' } = {}): Promise<TestDatabase> {
+/**
+ * Makes a database for one test file, without rows. `sandboxes: 'invented'`: there will be nothing behind its rows. `schema: 'none'`: without tables too;
+ * otherwise it is a copy of the run's template, which takes a third of the processor time that the migrations take.
+ */
+export async function createTestDatabase({ sandboxes = 'real', schema = 'current' }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = testInstallation().replaceAll('-', '_');
   // Tests may set another one later.
   const admin = adminUrl();
-  await query(admin, `CREATE DATABASE ${name}`);
+  const template = schema === 'current' ? process.env['LONGSHORE_TEST_TEMPLATE'] : undefined;
+  await query(admin, template === undefined ? `CREATE DATABASE ${name}` : `CREATE DATABASE ${name} TEMPLATE ${template}`);
   return {
     url: urlOf(name, admin),
     [Symbol.asyncDispose]: async () => {
@@ -40,6 +50,14 @@ export async function createTestDatabase({ sandboxes = 'real' }: { sandboxes?: '
       if (records.length > 0) throw new Error(`the tests have ended, and there is still: ${records.join('; ')}`);
     },
   };
+}
+
+/** Makes the database that those of the run are copies of; its name does not count as one of theirs. */
+export async function createTemplate(run: string, admin: string): Promise<{ name: string; drop: () => Promise<void> }> {
+  const name = `template_of_${run.replaceAll('-', '_')}`;
+  await query(admin, `CREATE DATABASE ${name}`);
+  await migrate(urlOf(name, admin));
+  return { name, drop: () => dropDatabase(name, admin) };
 }
 
 /** The databases that a run has made and not dropped. */

@@ -14,6 +14,7 @@ import { endProcess } from '../../src/setup/server-process.ts';
 import { ensureTemporalCli } from '../../src/setup/temporal-cli.ts';
 import { startTemporal } from '../../src/setup/temporal.ts';
 import { builtDirectory } from './built-worker.ts';
+import { createTemplate } from './databases.ts';
 import { orphanCheckpoints, removeLeftovers, type Census } from './leftovers.ts';
 
 const RUNS = join(tmpdir(), 'longshore-test-runs');
@@ -60,10 +61,13 @@ export async function startTestStack(): Promise<TestStack> {
     };
     const image = config.LONGSHORE_SANDBOX_IMAGE;
     const [address, url] = await settleAll([temporal(), postgres(), ensureSandboxImage({ image, log })]);
+    const template = await createTemplate(run, url);
+    stops.push(template.drop);
     await announceGvisor(log);
     Object.assign(process.env, {
       TEMPORAL_ADDRESS: address,
       DATABASE_URL: url,
+      LONGSHORE_TEST_TEMPLATE: template.name,
       LONGSHORE_TEST_IMAGE: image,
       LONGSHORE_TEST_RUN: run,
       LONGSHORE_TEST_DIRECTORY: directory,

@@ -40,7 +40,7 @@ test.each<[what: string, ran: string[], after?: number]>([
   ['one with all of them', ['0013_paused_sandboxes', '0013_turn_ends', '0014_finite_expiry', '0014_stored_bytes']],
   ['one that ran both 31', ['0031_usage_days'], 31],
 ])('a database of an earlier version is brought up to date: %s', async (_what, ran, after = 12) => {
-  await using database = await createTestDatabase();
+  await using database = await createTestDatabase({ schema: 'none' });
   const dir = await mkdtemp(join(tmpdir(), 'longshore-migrations-'));
   const options = { databaseUrl: database.url, dir, direction: 'up', migrationsTable: 'longshore_migrations', checkOrder: false } as const;
   const run = () => runner({ ...options, logger: { debug: quiet, info: quiet, warn: quiet, error: quiet } });
