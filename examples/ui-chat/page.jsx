@@ -1,6 +1,7 @@
 import { useChat } from '@ai-sdk/react';
-import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai';
+import { DefaultChatTransport } from 'ai';
 import { createRoot } from 'react-dom/client';
+import { hasAnswers } from './answers.ts';
 
 /* global AGENT */
 
@@ -16,8 +17,9 @@ function Chat() {
     messages,
     resume: true,
     transport: new DefaultChatTransport({ api: '/api/chat', body: { agent: AGENT } }),
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    sendAutomaticallyWhen: hasAnswers,
   });
+  const isAsking = chat.messages.some(({ parts }) => parts.some(({ state }) => state === 'approval-requested'));
   const send = (data) => void chat.sendMessage({ text: data.get('text') });
   return (
     <>
@@ -31,7 +33,7 @@ function Chat() {
       ))}
       {chat.error && <p role="alert">{chat.error.message}</p>}
       <form action={send}>
-        <input name="text" aria-label="Message" required /> <button>Send</button>{' '}
+        <input name="text" aria-label="Message" required /> <button disabled={isAsking}>Send</button>{' '}
         <button type="button" onClick={() => fetch(`/api/chat/${id}/stop`, { method: 'POST' })}>
           Stop
         </button>{' '}

@@ -1,4 +1,5 @@
 import type { UIMessage } from 'ai';
+import { hasAnswers } from '../../../examples/ui-chat/answers.ts';
 import type { Scope } from '../../../src/contracts/api-key.ts';
 import { installAgents, until, type Installation } from '../../e2e/support.ts';
 import { startApi, type TestApi } from '../support.ts';
@@ -166,12 +167,15 @@ test('an approval waits for a page that is loaded later, and for a key that may 
   const loaded = open('wait', 'asker').page;
   await loaded.resumeStream();
   expect([loaded.status, loaded.calls.filter(({ state }) => state === 'approval-requested').length]).toEqual(['ready', 2]);
-  const late = open('wait', 'asker', { messages: await messagesOf('wait') });
+  const late = open('wait', 'asker', { messages: await messagesOf('wait'), sendAutomaticallyWhen: hasAnswers });
   // A message that is sent meanwhile waits for the answers, and its stream says so.
   await late.page.sendMessage({ text: 'And then?' });
   expect(late.page.answer.parts).toEqual([{ type: 'data-status', id: 'status', data: { state: 'awaiting-approval' } }]);
   for (const id of approvals) await late.page.addToolApprovalResponse({ id, approved: true });
-  await late.page.sendMessage();
+  await until(
+    () => Promise.resolve(late.page.messages[1]?.parts.at(-1)?.type === 'text' && late.page.status === 'ready'),
+    'the answers are sent by themselves',
+  );
   expect([late.page.error, late.page.messages.map(({ role }) => role)]).toEqual([undefined, ['user', 'assistant', 'user', 'assistant']]);
   expect(late.page.messages[1]?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' });
   await stop('wait');
