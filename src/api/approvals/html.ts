@@ -5,15 +5,21 @@ const STYLE =
   'pre{background:#f4f4f4;padding:1rem;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px}' +
   'button{font:inherit;padding:.5rem 1.2rem;margin-right:1rem;border:1px solid #888;border-radius:4px;cursor:pointer}small{color:#666}';
 
-/** Nothing runs, nothing is loaded from anywhere, and no other page may show this one. The address, which has the secret, is told to no other page. */
-export const PAGE_HEADERS = {
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'`;
+
+/** For pages that only tell something: another page may show them in a frame. Nothing runs, nothing is loaded, and the address, which has the secret, is told to no other page. */
+export const TOLD_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'content-security-policy': POLICY,
   'referrer-policy': 'no-referrer',
-  'x-frame-options': 'DENY',
   'x-robots-tag': 'noindex, nofollow',
+};
+
+/** For pages with buttons: no other page may show them. */
+export const PAGE_HEADERS = {
+  ...TOLD_HEADERS,
+  'content-security-policy': `${POLICY}; frame-ancestors 'none'`,
+  'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
 };
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { asTenant } from '../../store/database/tenant-scope.ts';
 import type { PreviewLink } from '../../store/service/preview-links.ts';
-import { escaped, page, PAGE_HEADERS } from '../approvals/html.ts';
+import { escaped, page, TOLD_HEADERS } from '../approvals/html.ts';
 import { problemOf } from '../http/problem.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { isUpgrade } from '../http/upgrades.ts';
@@ -26,8 +26,13 @@ export function addPreviewRoutes(api: Api, parts: RouteParts): void {
       if (isOurs) request.log.error({ err: error, request: request.id }, 'a request failed');
       return reply
         .code(problem.status)
-        .headers({ ...PAGE_HEADERS, 'x-longshore-error': problem.code })
-        .send(page(isFailure(error, 'LINK_ENDED') ? 'This link does not work any more' : 'The preview cannot be shown', `<p>${escaped(problem.detail)}</p>`));
+        .headers({ ...TOLD_HEADERS, 'x-longshore-error': problem.code })
+        .send(
+          page(
+            isFailure(error, 'LINK_ENDED') ? 'This link does not work any more' : 'The preview cannot be shown',
+            `<p>${escaped(problem.detail.replace(/\.?$/, '.'))}</p>`,
+          ),
+        );
     });
     const { previews } = parts;
     if (previews) scope.route({ ...OPEN, method: METHODS, url: `${INNER_PATH}/*`, handler: (request, reply) => answerOnHost(parts, previews, request, reply) });

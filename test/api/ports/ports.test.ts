@@ -185,6 +185,12 @@ test('a link shows a port to a browser: below a secret path, whose pages have no
       'LINK_ENDED',
       'text/html; charset=utf-8',
     ]);
+    // A preview may be shown in a frame, and so may what says why it is not.
+    expect([refused.headers.get('x-frame-options'), refused.headers.get('content-security-policy')]).toEqual([
+      null,
+      expect.stringMatching(/^default-src 'none';(?!.*frame-ancestors)/),
+    ]);
+    expect(await refused.text()).toContain('<p>This link is not valid, or has ended. Ask its sender for a new one.</p>');
   }
   expect(JSON.stringify(await service.installation.longshore.audit.list({ action: 'preview.create' }))).not.toContain(token.slice(17));
   expect((await service.ask('/previews', { method: 'DELETE' })).status).toBe(204);
