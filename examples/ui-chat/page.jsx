@@ -2,6 +2,7 @@ import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport } from 'ai';
 import { createRoot } from 'react-dom/client';
 import { hasAnswers } from './answers.ts';
+import { visibleInput } from './visible-input.ts';
 
 /* global AGENT */
 
@@ -50,7 +51,7 @@ function Part({ part, answer }) {
   if (part.type !== 'dynamic-tool') return null;
   return (
     <pre>
-      {part.toolName} {JSON.stringify(part.input)} {part.state}
+      {part.toolName} {visibleInput(part.input)} {part.state}
       {'\n'}
       {part.output ?? part.errorText}
       {part.state === 'approval-requested' && (

@@ -10,7 +10,9 @@ if (!LONGSHORE_API_KEY)
     'Set LONGSHORE_API_KEY to a key: longshore keys create page --scope conversations:read --scope conversations:write --scope approvals:resolve',
   );
 
-const PAGE = '<!doctype html><meta charset="utf-8"><title>Chat</title><main></main><script type="module" src="/page.js"></script>';
+// Long lines are broken: what stands beyond the edge of the window, nobody reads before pressing a button.
+const STYLE = '<style>p, pre { white-space: pre-wrap; overflow-wrap: anywhere }</style>';
+const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>${STYLE}<main></main><script type="module" src="/page.js"></script>`;
 const { outputFiles } = await build({
   entryPoints: [new URL('page.jsx', import.meta.url).pathname],
   bundle: true,
