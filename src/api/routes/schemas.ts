@@ -74,9 +74,11 @@ export const entry = valuesOf<StoredEntry>(
 );
 
 export const uiMessage = valuesOf<UiMessage>(
-  z
-    .looseObject({ id: z.string(), role: z.enum(['user', 'assistant']), parts: z.array(z.looseObject({ type: z.string() })) })
-    .meta({ id: 'UIMessage', description: 'A message as the AI SDK keeps it' }),
+  z.looseObject({ id: z.string(), role: z.enum(['user', 'assistant']), parts: z.array(z.looseObject({ type: z.string() })) }).meta({
+    id: 'UIMessage',
+    description: 'A message as the AI SDK keeps it',
+    example: { id: 'turn_01kq0p0g7fm3c8w2y5t9x2', role: 'assistant', parts: [{ type: 'text', text: 'It is high at 12:04.' }] },
+  }),
 );
 
 export const turn = z
