@@ -5,7 +5,7 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { asks, followCommand, Stage, suspendedBy, toolCall, until, type Answer, type World } from '../test/workflows/support.ts';
+import { asks, followCommand, Stage, suspendedBy, toolCall, until, untilCancelled, type Answer, type World } from '../test/workflows/support.ts';
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
 
@@ -120,6 +120,29 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.untilState('paused');
     await world.handle.signal('resume');
     await world.untilState('idle');
+    await world.close();
+    return world;
+  },
+  async 'accept-with-model'(stage) {
+    const world = await stage.start((world) => {
+      world.hindered = 1;
+      world.answers.push(asks(toolCall()));
+      world.tool = followCommand;
+    });
+    await world.untilAsked('shell:run');
+    await world.send('left', { whenBusy: 'steer' });
+    await world.untilAsked('saveStatus');
+    for (const command of world.commands.values()) command.state = 'ended';
+    await world.untilAsked('finishTurn');
+    world.acceptsNothing = true;
+    world.answers.push(untilCancelled);
+    await world.send('ended before it is accepted');
+    await world.untilAsked('callModel', 4);
+    await world.handle.signal('interrupt');
+    await world.untilAsked('finishTurn', 2);
+    world.acceptsNothing = false;
+    await world.send('at once');
+    await world.untilAsked('finishTurn', 3);
     await world.close();
     return world;
   },

@@ -1,16 +1,40 @@
-import type { AcceptMessageArgs } from '../contracts/activities.ts';
+import { Context } from '@temporalio/activity';
+import type { AcceptedMessage, AcceptMessageArgs } from '../contracts/activities.ts';
+import type { ConversationStatus } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
 
+export interface AcceptanceParts {
+  store: { messages: Pick<Store['messages'], 'get'>; conversations: Pick<Store['conversations'], 'acceptMessage'> };
+}
+
+interface Acceptance extends AcceptedMessage {
+  conversationId: string;
+  turnId: string;
+  status: ConversationStatus;
+  replaces: 'always' | 'with-events';
+  keyed: (events: NewEvent[]) => NewEvent[];
+}
+
 /** Adds a user's message to the transcript, once, and starts its turn unless it joins a running one. */
-export function createAcceptMessage({ store }: { store: Store }) {
-  return async function acceptMessage({ conversationId, turnId, messageId, text: inline, steers, status }: AcceptMessageArgs): Promise<void> {
-    const text = inline ?? (await store.messages.get(conversationId, messageId));
-    if (text === undefined) throw failure('MESSAGE_INVALID', { problem: `the text of "${messageId}" is not in Postgres`, fix: 'Send it again' });
-    await store.transcript.append(conversationId, turnId, undefined, messageId, { role: 'user', content: [{ type: 'text', text }] });
-    const received: NewEvent = { type: 'message.received', turnId, data: { messageId, text, steers } };
-    const events: NewEvent[] = steers ? [received] : [received, { type: 'turn.started', turnId, data: {} }];
-    await store.conversations.saveStatus(status, onceEach(events));
+export function createAcceptMessage(parts: AcceptanceParts) {
+  return async function acceptMessage({ eventsOf = 'activity', ...message }: AcceptMessageArgs): Promise<void> {
+    await accept(parts, { ...message, replaces: 'always', keyed: eventsOf === 'activity' ? onceEach : onceEachOf(message.messageId) });
   };
+}
+
+export async function accept({ store }: AcceptanceParts, { text: inline, keyed, ...message }: Acceptance): Promise<void> {
+  const { conversationId, turnId, messageId, steers, status, replaces } = message;
+  const text = inline ?? (await store.messages.get(conversationId, messageId));
+  if (text === undefined) throw failure('MESSAGE_INVALID', { problem: `the text of "${messageId}" is not in Postgres`, fix: 'Send it again' });
+  const received: NewEvent = { type: 'message.received', turnId, data: { messageId, text, steers } };
+  const events: NewEvent[] = steers ? [received] : [received, { type: 'turn.started', turnId, data: {} }];
+  await store.conversations.acceptMessage({ turnId, messageId, text, events: keyed(events), status, replaces });
+}
+
+/** Keys that are the same in each activity of the run that accepts the message: a model call, and `acceptMessage` when that call may not have done so. */
+export function onceEachOf(messageId: string): (events: NewEvent[]) => NewEvent[] {
+  const { workflowExecution } = Context.current().info;
+  return (events) => events.map((event, index) => ({ ...event, key: `${workflowExecution?.runId ?? ''}/${messageId}/${index}` }));
 }

@@ -1,5 +1,6 @@
 import type { ConversationActivities, ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { createAcceptMessage } from './accept-message.ts';
+import { acceptingMessages } from './accept-with-model.ts';
 import { boundToApproval } from '../tool-calls/run/bound-to-approval.ts';
 import { createCallModel } from './call-model.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
@@ -26,7 +27,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   const lifecycle = createSandboxLifecycle(parts);
   return {
     default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies)),
-    callModel: translated(createCallModel(parts)),
+    callModel: translated(acceptingMessages(createCallModel(parts), parts)),
     settleCall: translated(createSettleCall(parts)),
     recordApproval: translated(createRecordApproval(parts)),
     editArguments: translated(createEditArguments(parts)),

@@ -47,12 +47,18 @@ export interface CallModelArgs {
   storageLimit?: number;
   /** The conversation has a budget of cost: a model whose price is not known is not called. */
   priceRequired?: true;
+  /** Messages that are accepted before the model is called, and the status from then on. */
+  accepts?: { messages: AcceptedMessage[]; status: ConversationStatus };
 }
-export type CallModelResult =
+/** `accepted`: the messages of `accepts` are accepted. Workers of earlier versions call the model without them. */
+export type CallModelResult = ModelOutcome & { accepted?: true };
+export type ModelOutcome =
   | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }
   | { outcome: 'failed'; code: string; message: string }
   /** The model was not called: the conversation has used all of its storage. */
-  | { outcome: 'exhausted'; storedBytes: number };
+  | { outcome: 'exhausted'; storedBytes: number }
+  /** The model was not called: its messages could not be accepted now. */
+  | { outcome: 'unaccepted' };
 
 /** Arguments of every tool activity; its activity type is the tool's own id. */
 export interface ExecuteToolArgs {
@@ -126,15 +132,20 @@ export interface EditArgumentsArgs {
 }
 export type EditArgumentsResult = { outcome: 'edited'; hash: string; arguments?: JsonObject } | { outcome: 'invalid'; message: string };
 
-export interface AcceptMessageArgs {
-  conversationId: string;
-  turnId: string;
+/** A message on its way into the transcript. */
+export interface AcceptedMessage {
   messageId: string;
   /** Absent when the text is in Postgres under `messageId`. */
   text?: string;
   /** True when the message joins a running turn; otherwise it starts a turn. */
   steers: boolean;
+}
+export interface AcceptMessageArgs extends AcceptedMessage {
+  conversationId: string;
+  turnId: string;
   status: ConversationStatus;
+  /** What names its events, so that they are logged once. Absent in histories of earlier versions, where it means `activity`. */
+  eventsOf?: 'message' | 'activity';
 }
 
 export interface FinishTurnArgs {

@@ -2,6 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './database/announcer.ts';
+import { createMessageAcceptance } from './accept-message.ts';
 import { createConversationBytes } from './conversation-bytes.ts';
 import type { Database, SqlValue } from './database/database.ts';
 import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
@@ -83,6 +84,7 @@ export function createConversations({ database, announcer }: { database: Databas
   };
   return {
     ...createConversationBytes({ database }),
+    ...createMessageAcceptance({ database, announcer }),
     create,
     async get(conversationId) {
       const rows = await database.query<Row>('conversations.get', `select ${COLUMNS} from conversations where conversation_id = $1`, [conversationId]);

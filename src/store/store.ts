@@ -79,6 +79,18 @@ export interface Store extends ServiceRows {
     close(conversationId: string, data: JsonObject): Promise<boolean>;
     /** Replaces the status and appends events, in one transaction. */
     saveStatus(status: ConversationStatus, events: NewEvent[]): Promise<void>;
+    /**
+     * Adds a message of the user to the transcript (key = message id) and appends its events, which have keys, in one transaction. Replaces the status, too:
+     * `always`, or only `with-events`, when the events are new, since a later status may have been saved after them. @throws CONVERSATION_NOT_FOUND
+     */
+    acceptMessage(message: {
+      turnId: string;
+      messageId: string;
+      text: string;
+      events: NewEvent[];
+      status: ConversationStatus;
+      replaces: 'always' | 'with-events';
+    }): Promise<void>;
   };
   messages: {
     /** Stores a client's message; two messages with the same id are one message (the first text is kept). */

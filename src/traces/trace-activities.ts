@@ -64,7 +64,7 @@ function chatSpan({ agents }: TracedActivities, work: Attempt, args: CallModelAr
   const agent = agents.get(args.agentId);
   const result = 'result' in ended ? ended.result : undefined;
   // The model was not called.
-  if (!agent || result?.outcome === 'exhausted') return undefined;
+  if (!agent || result?.outcome === 'exhausted' || result?.outcome === 'unaccepted') return undefined;
   const attributes = {
     'gen_ai.operation.name': 'chat',
     ...modelAttributes(agent),

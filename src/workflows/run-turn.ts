@@ -1,11 +1,12 @@
 import { ActivityFailure, CancellationScope, isCancellation, patched } from '@temporalio/workflow';
-import type { CallModelResult } from '../contracts/activities.ts';
+import type { AcceptedMessage, CallModelResult } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
 import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish } from './activities.ts';
 import { approveCalls } from './approve-calls.ts';
 import { exhaustedBudget, pauseForBudget, storageLimit } from './state/budget-state.ts';
 import type { Turn } from './state/conversation-data.ts';
 import { countStep, finishTurn, mustEnd, takeSteers } from './state/conversation-state.ts';
+import { pauseIsDue } from './state/pause-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
@@ -13,6 +14,8 @@ import { newId, type RunningConversation } from './running.ts';
 
 /** Patch id. Conversations that started before the patch call the model again even after code that called only behaviors. */
 const NOTED_BY_CODE = 'noted-by-code';
+/** Patch id. Turns that started before the patch accept each message with an activity of its own. */
+const ACCEPT_WITH_MODEL = 'accept-with-model';
 
 interface TurnEnd {
   outcome: TurnOutcome;
@@ -32,21 +35,32 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
 }
 
 async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
-  try {
-    if (turn.message) await accept(running, turn, turn.message, false);
-    else await begin(running, turn);
-    for (;;) {
-      await restBeforeStep(running);
-      if (turn.ending !== undefined) return { outcome: turn.ending };
-      if (mustEnd(running.data)) return { outcome: 'interrupted' };
-      for (const message of takeSteers(running.data)) await accept(running, turn, message, true);
-      const end = await runStep(running, turn);
-      if (end !== undefined) return end;
-    }
-  } catch (error) {
-    // An error that is not retryable (a message without a text, a broken agent) fails the turn; the conversation continues.
-    if (!(error instanceof ActivityFailure)) throw error;
-    return { outcome: 'failed', message: error.cause?.message ?? error.message };
+  const end = await runSteps(running, turn).catch(failedBy);
+  // A model call that was cancelled or has failed may have accepted its messages or not: they come before the end of the turn in any case.
+  const refused = await acceptRest(running, turn).catch(failedBy);
+  turn.unaccepted = [];
+  return end.outcome === 'failed' ? end : (refused ?? end);
+}
+
+/** An error that is not retryable (a message without a text, a broken agent) fails the turn; the conversation continues. */
+function failedBy(error: unknown): TurnEnd {
+  if (!(error instanceof ActivityFailure)) throw error;
+  return { outcome: 'failed', message: error.cause?.message ?? error.message };
+}
+
+async function runSteps(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
+  if (turn.message) await receive(running, turn, [turn.message], false);
+  else await begin(running, turn);
+  for (;;) {
+    await restBeforeStep(running);
+    if (turn.ending !== undefined) return { outcome: turn.ending };
+    if (mustEnd(running.data)) return { outcome: 'interrupted' };
+    // Messages that join the turn stay with it while its own message is not accepted.
+    if (turn.steers.length > 0) await acceptRest(running, turn);
+    await receive(running, turn, takeSteers(running.data), true);
+    const end = await runStep(running, turn);
+    if (end !== undefined) return end;
+    await acceptRest(running, turn);
   }
 }
 
@@ -56,10 +70,28 @@ function begin(running: RunningConversation, { turnId, wokenBy }: Turn): Promise
   return running.save();
 }
 
-async function accept(running: RunningConversation, { turnId }: Turn, message: QueuedMessage, steers: boolean): Promise<void> {
-  const { messageId, text } = message;
+/** Accepts messages. When the model is called next, this is left to that call; nothing may come between that the message has to come before. */
+async function receive(running: RunningConversation, turn: Turn, queued: QueuedMessage[], steers: boolean): Promise<void> {
+  if (queued.length === 0) return;
+  const messages = queued.map(({ messageId, text }): AcceptedMessage => ({ messageId, ...(text !== undefined && { text }), steers }));
+  if (asksModelNext(running, turn) && patched(ACCEPT_WITH_MODEL)) turn.unaccepted.push(...messages);
+  else for (const message of messages) await accept(running, turn, message);
+}
+
+function asksModelNext(running: RunningConversation, turn: Turn): boolean {
+  const { data } = running;
+  const goesOn = !pauseIsDue(data, 'step') && !mustEnd(data) && turn.ending === undefined && exhaustedBudget(data, Date.now()) === undefined;
+  return goesOn && running.isSaved();
+}
+
+function accept(running: RunningConversation, { turnId }: Turn, message: AcceptedMessage): Promise<void> {
   const { conversationId } = running.data;
-  await running.saveWith((status) => acceptMessage({ conversationId, turnId, messageId, ...(text !== undefined && { text }), steers, status }));
+  return running.saveWith((status) => acceptMessage({ conversationId, turnId, ...message, status, eventsOf: 'message' }));
+}
+
+/** Accepts what a model call was to accept, unless it is known that it has. */
+async function acceptRest(running: RunningConversation, turn: Turn): Promise<undefined> {
+  if (turn.unaccepted.length > 0) await running.save();
 }
 
 /** The boundary between two steps: pauses take effect here, and the budget is checked again whenever an operator resumes without granting enough. */
@@ -82,11 +114,12 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   running.show();
   const answered = await callModelUnlessEnded(running, turn, stepId, step);
   if (answered === 'ended') return { outcome: endingOf(turn) };
+  if (answered.accepted) turn.unaccepted = [];
   if (answered.outcome === 'failed') return { outcome: 'failed', message: answered.message };
-  if (answered.outcome === 'exhausted') {
+  if (answered.outcome === 'exhausted' || answered.outcome === 'unaccepted') {
     // The model was not called: this is not a step, and the budget is checked before the next one.
     turn.steps -= 1;
-    data.storedBytes = answered.storedBytes;
+    if (answered.outcome === 'exhausted') data.storedBytes = answered.storedBytes;
     return undefined;
   }
   countStep(data, answered.usage);
@@ -97,7 +130,8 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   const onlyNoted = answered.calls.every(
     (call) => succeeded.has(call) && (call.kind === 'behavior' || (succeeded.get(call) === true && patched(NOTED_BY_CODE))),
   );
-  if (onlyNoted && turn.steers.length === 0) return { outcome: 'finished' };
+  // The model has not read what is still not accepted.
+  if (onlyNoted && turn.steers.length === 0 && turn.unaccepted.length === 0) return { outcome: 'finished' };
   return undefined;
 }
 
@@ -110,6 +144,7 @@ async function callModelUnlessEnded(running: RunningConversation, turn: Turn, st
   const scope = new CancellationScope();
   const { conversationId, agentId, userId, tenantId, limits, allowedTools } = data;
   const mostBytes = storageLimit(data);
+  const accepts = running.takeUnaccepted();
   const args = {
     conversationId,
     agentId,
@@ -122,6 +157,7 @@ async function callModelUnlessEnded(running: RunningConversation, turn: Turn, st
     ...(allowedTools.length > 0 && { allowedTools }),
     ...(mostBytes !== undefined && { storageLimit: mostBytes }),
     ...(limits.budget.costUsd !== undefined && { priceRequired: true as const }),
+    ...(accepts && { accepts }),
   };
   const answer = scope.run(() => callModel(args));
   const unwatch = running.watch(() => {

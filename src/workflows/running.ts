@@ -1,8 +1,9 @@
 import { CancellationScope, log } from '@temporalio/workflow';
 import { createTurns } from '../common/turns.ts';
+import type { CallModelArgs } from '../contracts/activities.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
-import { saveStatus } from './activities.ts';
+import { acceptMessage, saveStatus } from './activities.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { statusOf } from './state/conversation-status.ts';
 import { showToOperators } from './show-to-operators.ts';
@@ -27,6 +28,11 @@ export interface RunningConversation {
   isSaved(): boolean;
   /** Runs an activity that itself saves the given status. */
   saveWith(work: (status: ConversationStatus) => Promise<void>): Promise<void>;
+  /**
+   * What a model call that starts now has to accept, with the status that it saves. Until it has ended, each save accepts that itself before anything else:
+   * nothing comes before a message in the log, and the status of the model call, which is saved only with the message, replaces no later one.
+   */
+  takeUnaccepted(): CallModelArgs['accepts'];
   /** Runs work one after the other with all saves, so that nothing older is written after something newer. */
   inOrder: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -48,7 +54,18 @@ export function runConversation(data: ConversationData): RunningConversation {
     return data.outbox.length > 0 || facts() !== saved;
   }
 
+  async function acceptUnaccepted(): Promise<void> {
+    const { turn, conversationId } = data;
+    if (turn === undefined) return;
+    for (let [first] = turn.unaccepted; first !== undefined; [first] = turn.unaccepted) {
+      saved = facts();
+      await acceptMessage({ conversationId, turnId: turn.turnId, ...first, status: statusOf(data, Date.now()), eventsOf: 'message' });
+      turn.unaccepted = turn.unaccepted.filter((other) => other !== first);
+    }
+  }
+
   async function saveChanges(): Promise<void> {
+    await acceptUnaccepted();
     if (!changed()) return;
     const events = data.outbox.splice(0);
     saved = facts();
@@ -87,10 +104,16 @@ export function runConversation(data: ConversationData): RunningConversation {
       });
       done.catch((error: unknown) => log.warn('The status could not be saved', { error: String(error) }));
     },
+    takeUnaccepted() {
+      const messages = data.turn?.unaccepted ?? [];
+      if (messages.length === 0) return undefined;
+      saved = facts();
+      return { messages, status: statusOf(data, Date.now()) };
+    },
     saveWith(work) {
       show();
       return inOrder(async () => {
-        if (data.outbox.length > 0) await saveChanges();
+        if (data.outbox.length > 0 || (data.turn?.unaccepted.length ?? 0) > 0) await saveChanges();
         saved = facts();
         await work(statusOf(data, Date.now()));
       });

@@ -26,7 +26,6 @@ test('a call that needs a person waits without a worker, and runs once when it i
   });
   await world.untilAsked('finishTurn');
   expect(world.names().filter((name) => !name.startsWith('saveStatus'))).toEqual([
-    'acceptMessage',
     'callModel',
     'recordApproval',
     'recordApproval',

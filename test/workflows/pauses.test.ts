@@ -102,7 +102,7 @@ test('pausing an idle conversation holds the next message', async () => {
   await world.handle.signal('pause');
   await world.untilState('paused');
   await world.send('waits');
-  expect(world.asked('acceptMessage')).toEqual([]);
+  expect(world.accepted).toEqual([]);
   await world.handle.signal('resume');
   await world.untilAsked('finishTurn');
 });

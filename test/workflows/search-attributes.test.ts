@@ -72,12 +72,12 @@ test('many cheap steps make few events; the end of the turn shows the whole cost
   expect(await attributesOf(world.handle)).toMatchObject({ CostUsd: 0.3 });
 });
 
-test('a conversation that has no cost and waits for no person sets neither, and its history has no more events than before', async () => {
+test('a conversation that has no cost and waits for no person sets neither, and has only the patch that every conversation has', async () => {
   const world = await stage.start((world) => world.answers.push(costing(null, asks(toolCall())), asks()));
   await world.untilAsked('finishTurn');
   await world.close();
   const attributes = await attributesOf(world.handle);
   expect(attributes).not.toHaveProperty('CostUsd');
   expect(attributes).not.toHaveProperty('WaitingSince');
-  expect(attributes).not.toHaveProperty('TemporalChangeVersion');
+  expect(attributes).toMatchObject({ TemporalChangeVersion: ['accept-with-model'] });
 });

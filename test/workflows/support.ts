@@ -4,6 +4,7 @@ import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
 import type {
+  AcceptedMessage,
   CallModelArgs,
   CallModelResult,
   ConversationActivities,
@@ -16,7 +17,10 @@ import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
+import { asks, until, type Answer } from './answers.ts';
 import { WebhookSenders } from './webhook-senders.ts';
+
+export { asks, toolCall, until, untilCancelled, type Answer } from './answers.ts';
 
 export const WORKFLOWS = fileURLToPath(new URL('../../src/workflows/workflows.ts', import.meta.url));
 
@@ -25,7 +29,6 @@ export interface Recorded {
   activity: string;
   args: Record<string, unknown>;
 }
-export type Answer = (args: CallModelArgs) => CallModelResult | Promise<CallModelResult>;
 export type ToolScript = (args: ExecuteToolArgs, world: World) => Promise<ExecuteToolResult>;
 
 /** The world outside one conversation: a scripted model, scripted tools, and a book of all that was asked. */
@@ -37,6 +40,12 @@ export class World {
   answers: Answer[] = [];
   tool: ToolScript = async () => ({ outcome: 'finished', isError: false, sandboxTier: 'running' });
   edit: EditArgumentsResult = { outcome: 'edited', hash: 'edited' };
+  /** Messages in the order in which they were accepted, each once. */
+  readonly accepted: (AcceptedMessage & { turnId: string })[] = [];
+  /** Model calls that cannot accept their messages now. */
+  hindered = 0;
+  /** Model calls accept no messages and do not say so: they are ended before they do, or their worker is of an earlier version. */
+  acceptsNothing = false;
   /** Activities that fail for good, with what they say. */
   readonly broken = new Map<string, string>();
   sandboxTier: SandboxTier = 'none';
@@ -49,6 +58,20 @@ export class World {
   }
   asked(activity: string): Record<string, unknown>[] {
     return this.book.filter((entry) => entry.activity === activity).map(({ args }) => args);
+  }
+  accept({ turnId, messageId, text, steers }: AcceptedMessage & { turnId: string }): void {
+    if (this.accepted.some((known) => known.messageId === messageId)) return;
+    this.accepted.push({ turnId, messageId, ...(text !== undefined && { text }), steers });
+  }
+  /** What a model call does first. Returns its outcome when the messages were not accepted. */
+  acceptWithModel(turnId: string, { messages, status }: NonNullable<CallModelArgs['accepts']>): CallModelResult | undefined {
+    if (this.acceptsNothing) return undefined;
+    const problem = this.broken.get('acceptMessage');
+    if (problem !== undefined) return { outcome: 'failed', code: 'MESSAGE_INVALID', message: problem };
+    if (this.hindered-- > 0) return { outcome: 'unaccepted' };
+    if (messages.some(({ messageId }) => this.accepted.every((known) => known.messageId !== messageId))) this.statuses.push(status);
+    for (const message of messages) this.accept({ turnId, ...message });
+    return undefined;
   }
   /** The state last saved for readers. */
   get saved(): ConversationStatus | undefined {
@@ -118,31 +141,6 @@ export function suspendedBy(callId: string, methods: ProposedCall[]): ToolScript
     told = true;
     return { outcome: 'suspended', calls: fresh, sandboxTier: 'running' };
   };
-}
-
-let calls = 0;
-/** A tool call of a scripted model. */
-export function toolCall(more: Partial<ProposedCall> = {}): ProposedCall {
-  const callId = `call_${++calls}`;
-  return {
-    callId,
-    tool: 'shell:run',
-    arguments: { command: 'true' },
-    hash: `hash-${callId}`,
-    decision: 'allow',
-    why: 'allowed by the test',
-    kind: 'tool',
-    readOnly: false,
-    needsSandbox: true,
-    timeoutMs: 60_000,
-    retry: 'attach',
-    summary: 'true',
-    ...more,
-  };
-}
-/** A model's answer that asks for calls, or for none. */
-export function asks(...proposed: ProposedCall[]): Answer {
-  return () => ({ outcome: 'answered', calls: proposed, usage: { inputTokens: 10, outputTokens: 5 }, spoke: true });
 }
 
 /** A worker on the test's Temporal server with scripted activities, shared by the tests of one file. */
@@ -241,13 +239,16 @@ export class Stage {
     };
     return {
       callModel: async (args) => {
-        const answer = enter('callModel', args).answers.shift() ?? asks();
-        return await answer(args);
+        const world = enter('callModel', args);
+        const refusal = args.accepts && world.acceptWithModel(args.turnId, args.accepts);
+        if (refusal) return refusal;
+        const answer = world.answers.shift() ?? asks();
+        return { ...(await answer(args)), ...(args.accepts && !world.acceptsNothing && { accepted: true }) };
       },
       settleCall: async (args) => void enter('settleCall', args),
       recordApproval: async (args) => void enter('recordApproval', args),
       editArguments: async (args) => enter('editArguments', args).edit,
-      acceptMessage: async (args) => void enter('acceptMessage', args),
+      acceptMessage: async (args) => void enter('acceptMessage', args).accept(args),
       finishTurn: async (args) => void enter('finishTurn', args),
       saveStatus: async (args) => void enter('saveStatus', args).events.push(...args.events.map(({ type }) => type)),
       freezeSandbox: tier('freezeSandbox', 'frozen'),
@@ -281,12 +282,3 @@ export function bundle(): Promise<WorkflowBundle> {
 /** Says nothing but errors. */
 export const quiet = new DefaultLogger('ERROR');
 Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
-
-/** Waits for a condition, up to half a minute. */
-export async function until(condition: () => Promise<boolean>, problem: () => string): Promise<void> {
-  const deadline = Date.now() + 180_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Timed out: ${problem()}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}

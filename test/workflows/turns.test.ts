@@ -11,7 +11,7 @@ test('a message is answered step by step until the model asks for nothing', asyn
   const call = toolCall();
   const world = await stage.start((world) => world.answers.push(asks(call), asks()));
   await world.untilAsked('finishTurn');
-  expect(world.names()).toEqual(['acceptMessage', 'callModel', `shell:run ${call.callId}`, 'callModel', 'finishTurn']);
+  expect(world.names()).toEqual(['callModel', `shell:run ${call.callId}`, 'callModel', 'finishTurn']);
   expect(world.asked('finishTurn')[0]).toMatchObject({
     turnId: 'turn_first',
     outcome: 'finished',
@@ -73,7 +73,7 @@ test('refused calls are settled without running, and the model sees why in its n
   const [denied, invalid] = [toolCall({ decision: 'deny', why: 'rule 1' }), toolCall({ decision: 'invalid' })];
   const world = await stage.start((world) => world.answers.push(asks(denied, invalid), asks()));
   await world.untilAsked('finishTurn');
-  expect(world.names()).toEqual(['acceptMessage', 'callModel', 'settleCall', 'callModel', 'finishTurn']);
+  expect(world.names()).toEqual(['callModel', 'settleCall', 'callModel', 'finishTurn']);
   expect(world.asked('settleCall')[0]).toMatchObject({ callId: denied.callId, settlement: 'denied', message: 'Denied by policy: rule 1' });
 });
 
@@ -127,7 +127,7 @@ test('what a call leaves unknown is told to the model, not run again', async () 
     world.tool = async () => ({ outcome: 'unknown', why: 'the container died', sandboxTier: 'lost' });
   });
   await world.untilAsked('finishTurn');
-  expect(world.names()).toEqual(['acceptMessage', 'callModel', `shell:run ${call.callId}`, 'callModel', 'finishTurn']);
+  expect(world.names()).toEqual(['callModel', `shell:run ${call.callId}`, 'callModel', 'finishTurn']);
   expect(world.saved?.sandboxTier).toBe('lost');
 });
 
@@ -244,7 +244,7 @@ test('cancel drops the waiting messages and ends the turn; the conversation stay
   expect(world.events).toEqual(['turn.finished']);
   await world.send('still here');
   await world.untilAsked('finishTurn', 2);
-  expect(world.asked('acceptMessage')).toHaveLength(2);
+  expect(world.accepted).toHaveLength(2);
 });
 
 test('what a failing attempt of a model call has told last is what the next one is told, however soon it fails', async () => {

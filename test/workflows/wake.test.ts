@@ -26,7 +26,7 @@ test('a note that wakes sets off one turn where its own ends without a step that
   const [first, second, third] = world.asked('finishTurn');
   expect(world.asked('callModel').map((asked) => asked['turnId'])).toEqual([first?.['turnId'], second?.['turnId'], turnId]);
   expect(third).toMatchObject({ turnId, outcome: 'finished' });
-  expect(world.asked('acceptMessage')).toHaveLength(2);
+  expect(world.accepted).toHaveLength(2);
   const started = world.asked('saveStatus').flatMap(({ events }) => events as { type: string; turnId: string; data: object }[]);
   expect(started.filter(({ type }) => type === 'turn.started')).toEqual([{ type: 'turn.started', turnId: second?.['turnId'], data: { wokenBy: call.callId } }]);
 });
@@ -49,7 +49,7 @@ test('an operator wakes an idle conversation, and a turn that is ended takes the
   const world = await stage.start(undefined, {}, false);
   await world.handle.signal('wake');
   await world.untilAsked('finishTurn');
-  expect(world.asked('acceptMessage')).toEqual([]);
+  expect(world.accepted).toEqual([]);
   world.answers.push(asks(toolCall({ kind: 'behavior' })));
   world.tool = async (args, world) => {
     await world.handle.signal('wake', { callId: args.callId });

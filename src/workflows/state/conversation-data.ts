@@ -1,4 +1,4 @@
-import type { ApprovalLink, SaveStatusArgs } from '../../contracts/activities.ts';
+import type { AcceptedMessage, ApprovalLink, SaveStatusArgs } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent.ts';
 import type { ApprovalAnswer, PauseReason, PendingApproval, QueuedMessage, SandboxTier, TurnOutcome, Wake } from '../../contracts/conversation.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
@@ -18,6 +18,8 @@ export interface Turn {
   extraSteps: number;
   /** Messages that join the turn at its next step. */
   steers: QueuedMessage[];
+  /** Messages that a model call is to accept, until it is known that they are accepted. */
+  unaccepted: AcceptedMessage[];
   ending?: TurnEnding;
 }
 

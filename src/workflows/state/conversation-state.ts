@@ -141,7 +141,7 @@ export function startTurn(data: ConversationData, nowMs: number): Turn | undefin
   const origin = message ? { message } : wake?.callId !== undefined && { wokenBy: wake.callId };
   data.urgent = Math.max(0, data.urgent - 1);
   data.turnsUsed += 1;
-  data.turn = { turnId, ...origin, steps: 0, extraSteps: 0, steers: [] };
+  data.turn = { turnId, ...origin, steps: 0, extraSteps: 0, steers: [], unaccepted: [] };
   startWork(data, nowMs);
   return data.turn;
 }
