@@ -59,12 +59,13 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
     try {
       const agent = findAgent(parts.agents, args.agentId);
       await lookIntoServers(parts, args, agent);
-      const transcript = await parts.store.transcript.read(args.conversationId);
+      const { storageLimit = Infinity, conversationId } = args;
+      const [transcript, storedBytes] = await Promise.all([
+        parts.store.transcript.read(conversationId),
+        storageLimit === Infinity ? 0 : parts.store.conversations.storedBytes(conversationId),
+      ]);
       const stored = findAnswer(transcript, args.stepId);
-      if (!stored && args.storageLimit !== undefined) {
-        const storedBytes = await parts.store.conversations.storedBytes(args.conversationId);
-        if (storedBytes >= args.storageLimit) return { outcome: 'exhausted', storedBytes };
-      }
+      if (!stored && storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
       const dependencies = { ...parts, registry: await registryInConversation(parts.registry, agent, args) };
       const offer = await offerTools(dependencies, args, agent);
       const answer = stored ?? (await askModel(dependencies, args, offer, transcript));

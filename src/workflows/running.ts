@@ -50,27 +50,19 @@ export function runConversation(data: ConversationData): RunningConversation {
     return JSON.stringify({ ...statusOf(data, Date.now()), workedMs: 0 });
   }
 
-  function changed(): boolean {
-    return data.outbox.length > 0 || facts() !== saved;
+  function statusToSave(): ConversationStatus {
+    saved = facts();
+    return statusOf(data, Date.now());
   }
 
-  async function acceptUnaccepted(): Promise<void> {
-    const { turn, conversationId } = data;
-    if (turn === undefined) return;
-    for (let [first] = turn.unaccepted; first !== undefined; [first] = turn.unaccepted) {
-      saved = facts();
-      await acceptMessage({ conversationId, turnId: turn.turnId, ...first, status: statusOf(data, Date.now()), eventsOf: 'message' });
-      turn.unaccepted = turn.unaccepted.filter((other) => other !== first);
-    }
-  }
+  const changed = () => data.outbox.length > 0 || facts() !== saved;
 
   async function saveChanges(): Promise<void> {
-    await acceptUnaccepted();
+    await acceptUnaccepted(data, statusToSave);
     if (!changed()) return;
     const events = data.outbox.splice(0);
-    saved = facts();
     try {
-      const { serviceUrl } = (await saveStatus({ status: statusOf(data, Date.now()), events })) ?? {};
+      const { serviceUrl } = (await saveStatus({ status: statusToSave(), events })) ?? {};
       if (serviceUrl === undefined || serviceUrl === data.serviceUrl) return;
       data.serviceUrl = serviceUrl;
       show();
@@ -104,21 +96,27 @@ export function runConversation(data: ConversationData): RunningConversation {
       });
       done.catch((error: unknown) => log.warn('The status could not be saved', { error: String(error) }));
     },
-    takeUnaccepted() {
-      const messages = data.turn?.unaccepted ?? [];
-      if (messages.length === 0) return undefined;
-      saved = facts();
-      return { messages, status: statusOf(data, Date.now()) };
-    },
+    takeUnaccepted: () => (hasUnaccepted(data) ? { messages: data.turn?.unaccepted ?? [], status: statusToSave() } : undefined),
     saveWith(work) {
       show();
       return inOrder(async () => {
-        if (data.outbox.length > 0 || (data.turn?.unaccepted.length ?? 0) > 0) await saveChanges();
-        saved = facts();
-        await work(statusOf(data, Date.now()));
+        if (data.outbox.length > 0 || hasUnaccepted(data)) await saveChanges();
+        await work(statusToSave());
       });
     },
   };
+}
+
+function hasUnaccepted({ turn }: ConversationData): boolean {
+  return turn !== undefined && turn.unaccepted.length > 0;
+}
+
+async function acceptUnaccepted({ conversationId, turn }: ConversationData, statusToSave: () => ConversationStatus): Promise<void> {
+  if (turn === undefined) return;
+  for (let [first] = turn.unaccepted; first !== undefined; [first] = turn.unaccepted) {
+    await acceptMessage({ conversationId, turnId: turn.turnId, ...first, status: statusToSave(), eventsOf: 'message' });
+    turn.unaccepted = turn.unaccepted.filter((other) => other !== first);
+  }
 }
 
 /** The watchers of changes, called in the order of their registration. */

@@ -57,7 +57,7 @@ test('an interrupt that comes with the message leaves nothing out', async () => 
     async () => world.accepted.length === 2 && world.saved?.state === 'idle',
     () => world.names().join(', '),
   );
-  expect(world.accepted.map(({ text }) => text).toSorted()).toEqual(['first', 'second']);
+  expect(new Set(world.accepted.map(({ text }) => text))).toEqual(new Set(['first', 'second']));
 });
 
 test('a status that is saved during the model call comes after the message, and is not replaced by that of the call', async () => {

@@ -248,7 +248,7 @@ export class Stage {
       settleCall: async (args) => void enter('settleCall', args),
       recordApproval: async (args) => void enter('recordApproval', args),
       editArguments: async (args) => enter('editArguments', args).edit,
-      acceptMessage: async (args) => void enter('acceptMessage', args).accept(args),
+      acceptMessage: async (args) => enter('acceptMessage', args).accept(args),
       finishTurn: async (args) => void enter('finishTurn', args),
       saveStatus: async (args) => void enter('saveStatus', args).events.push(...args.events.map(({ type }) => type)),
       freezeSandbox: tier('freezeSandbox', 'frozen'),

@@ -59,4 +59,9 @@ test(`after ${DEATHS} workers have died in one model call, the next is asked wit
   expect(Math.max(...pauses)).toBeLessThan(15_000);
   expect(pauses.at(-1)).toBeLessThan(15_000);
   await chat.close();
+  // Each attempt accepted the message before it asked the model.
+  const types: string[] = [];
+  for await (const { type } of chat.events()) types.push(type);
+  expect(types.filter((type) => type === 'message.received' || type === 'turn.started')).toEqual(['message.received', 'turn.started']);
+  expect(types.filter((type) => type === 'step.started')).toHaveLength(DEATHS + 1);
 }, 600_000);
