@@ -16,7 +16,7 @@ import { addLimitRoutes } from './routes/limits.ts';
 import { CONNECTIONS, type ConnectionLimits } from './http/limits.ts';
 import { limitAnswers } from './http/limit-answers.ts';
 import { limitBodies } from './http/limit-bodies.ts';
-import { limitRequests } from './http/limit-requests.ts';
+import { createRequestLimiter, limitRequests } from './http/limit-requests.ts';
 import { createLimitsOfCaller } from './auth/limits-of-caller.ts';
 import { addDocsPage } from './description/docs-page.ts';
 import { addAuthentication } from './http/authenticate.ts';
@@ -26,7 +26,7 @@ import { createServer } from './http/create-server.ts';
 import type { Api, RouteParts } from './http/route-parts.ts';
 import { createApiMetrics } from './observe/api-metrics.ts';
 import { addMetricsRoute } from './observe/metrics-route.ts';
-import { observeRequests } from './observe/observe-requests.ts';
+import { traceRequests } from './observe/trace-requests.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addApprovalRoutes } from './routes/approvals.ts';
 import { addAuditRoutes } from './routes/audit.ts';
@@ -164,22 +164,24 @@ export async function createApi({
     store,
     hosts: createHostClient({ hosts: store.hosts, log }),
     streams,
+    limit: createRequestLimiter(createLimitsOfCaller(store.limits, tenants), store.limits),
     readFrames: createFrameReader(store.events),
     codecOrigins,
     previews,
     idleMs,
+    times,
     stopping,
     closing: closing.signal,
   };
-  const api = createServer(log, connections, previews);
-  await addDescription(api, version);
   const metrics = createApiMetrics({ openStreams: () => streams.size });
-  observeRequests(api, metrics, tracing);
+  const api = createServer({ log, limits: connections, previews, ended: metrics.ended });
+  await addDescription(api, version);
+  traceRequests(api, tracing);
   api.addHook('onRequest', async ({ id }) => {
     if (closing.signal.aborted) throw failure('SERVICE_AWAY', { cause: 'it stops', request: id });
   });
   addAuthentication(api, store, oidc && createOidcVerifier(oidc));
-  limitRequests(api, createLimitsOfCaller(store.limits, tenants), store.limits);
+  limitRequests(api, parts.limit);
   limitBodies(api);
   limitAnswers(api);
   addTenantScope(api);

@@ -71,6 +71,30 @@ test('a key may have a limit of its own', async () => {
   expect((await ask(0, '/v1/conversations', two)).status).toBe(200);
 });
 
+test('requests with a link to a preview count for the key that made it', async () => {
+  const { longshore } = installation;
+  const { id } = await longshore.start({ agent: 'scripted', user: 'user-1', tenant: 'shown' });
+  const minute = () => new Date().getUTCMinutes();
+  let statuses: (number | string | null)[] = [];
+  for (let tries = 0, began = -1; tries < 3 && began !== minute(); tries += 1) {
+    began = minute();
+    const key = await services[0].key(['ports:connect'], 'shown');
+    const made = await ask(0, `/v1/conversations/${id}/previews`, key, { port: 3000 });
+    const { pathname } = new URL((made.body as { url: string }).url);
+    await longshore.limits.set({ key: key.authorization.split('_')[1] ?? '', requestsPerMinute: 2 });
+    const opened = [];
+    // It has no sandbox yet.
+    for (let count = 0; count < 3; count += 1) opened.push(await fetch(services[1].url + pathname));
+    statuses = [
+      ...opened.map(({ status }) => status),
+      opened[2]!.headers.get('x-longshore-error'),
+      (await ask(1, `/v1/conversations/${id}/ports/3000/x`, key)).status,
+    ];
+    expect(Number(opened[2]!.headers.get('retry-after'))).toBeGreaterThanOrEqual(opened[2]!.status === 429 ? 1 : 0);
+  }
+  expect(statuses).toEqual([404, 404, 429, 'LIMIT_REACHED', 429]);
+}, 60_000);
+
 test('a tenant begins no turn beyond its running conversations, its tokens or its cost of a day', async () => {
   const { limits } = installation.longshore;
   await limits.set({ tenant: 'crowd', runningConversations: 1 });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from '../../platform/log.ts';
+import { socketEndOf } from './socket-ends.ts';
 
 /** One line for each request, when its answer or its connection has ended. */
 export interface AccessLog {
@@ -10,32 +11,53 @@ export interface AccessLog {
   know(request: FastifyRequest): void;
 }
 
+/** A request whose answer or connection has ended. */
+export interface EndedRequest {
+  method: string;
+  /** Undefined where there is no such route. */
+  route: string | undefined;
+  /** Undefined when the connection ended before the answer began. */
+  status: number | undefined;
+  ms: number;
+  /** A stream of events or a WebSocket, whose length says nothing about the service. */
+  isStream: boolean;
+}
+
 /** What load balancers and monitoring ask every few seconds. */
 const ROUTINE = new Set(['/healthz', '/readyz', '/metrics']);
 
-/** A line has no address, no header and no content: addresses may have keys, tokens, texts and names of files in them. */
-export function createAccessLog(log: Logger): AccessLog {
+/** A line has no address, no header and no content: addresses may have keys, tokens, texts and names of files in them. `ended` is told of each request. */
+export function createAccessLog(log: Logger, ended: (request: EndedRequest) => void): AccessLog {
   const known = new WeakMap<IncomingMessage, FastifyRequest>();
   return {
     know: (request) => void known.set(request.raw, request),
     follow(raw, response) {
-      const { socket, method } = raw;
+      const { socket, method = '' } = raw;
       const [startedAt, sentBefore] = [performance.now(), socket.bytesWritten];
       response.once('close', () => {
-        const route = known.get(raw)?.routeOptions.url;
+        const request = known.get(raw);
+        const route = request?.routeOptions.url;
+        const taken = socketEndOf(raw);
+        const status = taken?.status ?? (response.headersSent ? response.statusCode : undefined);
+        const ms = performance.now() - startedAt;
         const line = {
           method,
           route: route ?? 'none',
-          ...(response.headersSent && { status: response.statusCode }),
-          ...(!response.writableFinished && { broken: true }),
-          ms: Math.round(performance.now() - startedAt),
+          ...(status !== undefined && { status }),
+          ...((taken?.isBroken ?? !response.writableFinished) && { broken: true }),
+          ms: Math.round(ms),
           bytes: socket.bytesWritten - sentBefore,
-          ...factsOf(known.get(raw)),
+          ...factsOf(request),
         };
         log[route !== undefined && ROUTINE.has(route) ? 'debug' : 'info'](line, 'request');
+        ended({ method, route, status, ms, isStream: taken !== undefined || isStream(response) });
       });
     },
   };
+}
+
+function isStream(response: ServerResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream');
 }
 
 /** Who asked, in the words of the audit log, and the id that the errors of the request have. A request that was refused early has no caller. */

@@ -8,20 +8,18 @@ import { read } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import { keyInPath } from '../auth/key-in-path.ts';
-import { createAccessLog } from './access-log.ts';
+import { createAccessLog, type EndedRequest } from './access-log.ts';
 import { limitBodyTime } from './body-time.ts';
 import { inTurn } from './in-turn.ts';
 import { HEAD_BYTES, HEAD_CHECK_MS, HEAD_MS, IDLE_MS, type ConnectionLimits } from './limits.ts';
 import { createPlaces } from './places.ts';
-import { BODY_LIMIT, parseBody, problemOf } from './problem.ts';
+import { BODY_LIMIT, parseBody, problemOf, retryOf } from './problem.ts';
 import { INNER_PATH, type PreviewSite } from './preview-site.ts';
 import { refuseConnection } from './refuse-connection.ts';
 import type { Api } from './route-parts.ts';
 import { Request, routeUpgrades } from './upgrades.ts';
 import { STREAM_TIMES } from '../stream/stream-times.ts';
 
-/** When a stream of the caller ends is not known; in seconds. */
-const STREAMS_END = 5;
 const PARAMETER_LENGTH = 300;
 
 /** No other route answers on a host of previews. What is no path has no route there either. */
@@ -29,13 +27,21 @@ function onPreviewHost(url: string): string {
   return url.startsWith('/') ? INNER_PATH + url : INNER_PATH;
 }
 
+export interface ServerParts {
+  log: Logger;
+  limits: ConnectionLimits;
+  previews: PreviewSite | undefined;
+  /** Is told of each request whose answer or connection has ended. */
+  ended: (request: EndedRequest) => void;
+}
+
 /** A server without routes: how requests are read, checked and refused. */
-export function createServer(log: Logger, limits: ConnectionLimits, previews?: PreviewSite): Api {
-  const access = createAccessLog(log);
+export function createServer({ log, limits, previews, ended }: ServerParts): Api {
+  const access = createAccessLog(log, ended);
   const tell = (error: unknown, request: Pick<FastifyRequest, 'id' | 'url' | 'routeOptions'>, reply: FastifyReply) => {
     const { problem, isOurs } = problemOf(error, request);
     if (isOurs) log.error({ err: error, request: request.id }, 'a request failed');
-    if (problem.status === 429) void reply.header('retry-after', problem.values['retryAfter'] ?? STREAMS_END);
+    void reply.headers(retryOf(problem));
     void reply.code(problem.status).type('application/problem+json').serializer(JSON.stringify).send(problem);
   };
   const server = fastify({

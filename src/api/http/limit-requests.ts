@@ -11,12 +11,13 @@ declare module 'fastify' {
   }
 }
 
-/** Refuses requests beyond the limits of their key or tenant, counted at all processes together. Comes after authentication. */
-export function limitRequests(api: Api, limitsOf: LimitsOfCaller, rows: Pick<LimitRows, 'count'>): void {
-  api.decorateRequest('held');
-  api.addHook('onRequest', async (request) => {
-    const caller = request.caller as FastifyRequest['caller'] | undefined;
-    request.held = caller ? await limitsOf(caller) : [];
+/** Counts a request for its caller, and refuses it beyond the limits of the key or tenant. @throws LIMIT_REACHED */
+export type RequestLimiter = (request: Pick<FastifyRequest, 'caller' | 'held'>) => Promise<void>;
+
+/** Requests are counted at all processes together. */
+export function createRequestLimiter(limitsOf: LimitsOfCaller, rows: Pick<LimitRows, 'count'>): RequestLimiter {
+  return async (request) => {
+    request.held = await limitsOf(request.caller);
     const limited = request.held.filter(({ limits }) => limits.requestsPerMinute !== undefined);
     if (limited.length === 0) return;
     const counts = await rows.count(limited.map(({ subject }) => subject));
@@ -25,6 +26,16 @@ export function limitRequests(api: Api, limitsOf: LimitsOfCaller, rows: Pick<Lim
       const { requestsPerMinute: allowed = 0 } = limits;
       if (requests > allowed) throw failure('LIMIT_REACHED', { limit: 'requestsPerMinute', of: nameOf(subject), allowed, retryAfter: secondsLeft });
     }
+  };
+}
+
+/** Limits the requests of all routes that know their callers beforehand. Comes after authentication. */
+export function limitRequests(api: Api, limit: RequestLimiter): void {
+  api.decorateRequest('held');
+  api.addHook('onRequest', async (request) => {
+    const caller = request.caller as FastifyRequest['caller'] | undefined;
+    if (caller) await limit(request);
+    else request.held = [];
   });
 }
 

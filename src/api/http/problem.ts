@@ -30,6 +30,9 @@ const INTERNAL = new Set<ErrorCode>([
   'TEMPLATE_INVALID',
 ]);
 
+/** When a stream of the caller ends is not known; in seconds. */
+const STREAMS_END = 5;
+
 interface Asked {
   id: string;
   routeOptions?: { bodyLimit?: number | undefined };
@@ -41,6 +44,11 @@ export function problemOf(error: unknown, { id: request, routeOptions }: Asked):
   const isOurs = INTERNAL.has(known.code);
   const told = isOurs ? failure('SERVICE_AWAY', { cause: known.code, request }) : known;
   return { problem: { ...fieldsOf(told), ...(known.code === 'INTERNAL' && { status: 500 }), request }, isOurs };
+}
+
+/** The header that says when to try again, where there are limits. */
+export function retryOf({ status, values }: Problem): { 'retry-after'?: string } {
+  return status === 429 ? { 'retry-after': String(values['retryAfter'] ?? STREAMS_END) } : {};
 }
 
 function fieldsOf({ code, message, values }: LongshoreError): Omit<Problem, 'request'> {

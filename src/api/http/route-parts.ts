@@ -7,9 +7,11 @@ import type { Longshore } from '../../client/types.ts';
 import type { HostClient } from '../../hosts/client/host-client.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Store } from '../../store/store.ts';
+import type { RequestLimiter } from './limit-requests.ts';
 import type { PreviewSite } from './preview-site.ts';
 import type { FrameReader } from '../stream/event-frames.ts';
 import type { OpenStreams } from '../stream/open-streams.ts';
+import type { StreamTimes } from '../stream/stream-times.ts';
 
 /** What the routes use. */
 export interface RouteParts {
@@ -26,6 +28,8 @@ export interface RouteParts {
   /** The sandboxes, through the workers of their hosts. */
   hosts: HostClient;
   streams: OpenStreams;
+  /** For routes that learn only by themselves who calls. */
+  limit: RequestLimiter;
   readFrames: FrameReader;
   /** Origins of Temporal's UI, whose pages may ask the codec. */
   codecOrigins: readonly string[];
@@ -33,6 +37,7 @@ export interface RouteParts {
   previews: PreviewSite | undefined;
   /** A connection to a sandbox over which nothing goes for so long is closed, in milliseconds. */
   idleMs: number;
+  times: StreamTimes;
   /** Aborts when the process begins to stop; it still takes requests for a while. */
   stopping: AbortSignal;
   /** Aborts when requests under way must come to an end. */

@@ -50,7 +50,7 @@ export function isUpgrade(request: IncomingMessage): boolean {
   return open.has(request);
 }
 
-/** Takes the connection of a request that asks for a WebSocket; undefined for another request. Who takes it says when it has ended: `response.emit('close')`. */
+/** Takes the connection of a request that asks for a WebSocket; undefined for another request. Who takes it says when it has ended, with `endSocket`. */
 export function takeUpgrade(request: IncomingMessage): Upgrade | undefined {
   const upgrade = open.get(request);
   open.delete(request);

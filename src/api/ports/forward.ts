@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -6,11 +6,15 @@ import { anySignal } from '../../common/any-signal.ts';
 import { failure } from '../../contracts/errors.ts';
 import { connectPort, type PortConnection } from '../../hosts/client/connect-port.ts';
 import type { HostClient, Target } from '../../hosts/client/host-client.ts';
+import { endSocket } from '../http/socket-ends.ts';
 import { isUpgrade, takeUpgrade } from '../http/upgrades.ts';
 import { untilGone } from '../http/until-gone.ts';
 import { answerTo, requestOver } from './guest-answer.ts';
 import { headersForGuest, headersOfGuest } from './guest-headers.ts';
 import type { Place } from './place.ts';
+
+/** What passes is the guest's, so that no ping can be added; the system asks whether the caller's machine is still there. */
+const KEEP_ALIVE_MS = 15_000;
 
 /** A request for the server of a guest. */
 export interface Forwarded {
@@ -21,6 +25,8 @@ export interface Forwarded {
   place: Place;
   /** A connection over which nothing goes for so long is closed. */
   idleMs: number;
+  /** A caller that takes nothing for so long of what waits for it is cut off. */
+  stalledMs: number;
   /** Aborts when requests under way must end. */
   closing: AbortSignal;
 }
@@ -37,7 +43,7 @@ export async function forward(hosts: HostClient, forwarded: Forwarded, request: 
   const connection = await connectPort(hosts, forwarded.target, forwarded.port, anySignal([gone, forwarded.closing]));
   // What breaks it is told to who reads or writes it then.
   connection.on('error', () => undefined);
-  const idle = watchIdle(connection, forwarded.idleMs);
+  const idle = watchIdle(connection, reply.raw, { ...forwarded, caller: request.raw.socket });
   try {
     await (isUpgrade(request.raw) ? forwardUpgrade : forwardRequest)({ ...forwarded, request, reply, connection });
   } finally {
@@ -75,8 +81,9 @@ async function forwardUpgrade(asked: Asked): Promise<void> {
   reply.raw.detachSocket(taken.socket);
   connection.write(taken.head);
   taken.socket.write(upgraded.head);
-  await join(taken.socket, connection, asked.closing);
-  reply.raw.emit('close');
+  taken.socket.setKeepAlive(true, KEEP_ALIVE_MS);
+  const isBroken = await join(taken.socket, connection, asked.closing);
+  endSocket(request.raw, reply.raw, { status: 101, isBroken });
 }
 
 /** Sends the head of the request. */
@@ -86,12 +93,14 @@ function ask({ request, connection, port, place, path }: Asked) {
   return requestOver({ connection, method: request.method, path, headers });
 }
 
-async function passAnswer({ request, reply, port, place }: Asked, answer: IncomingMessage): Promise<void> {
+async function passAnswer({ request, reply, connection, port, place }: Asked, answer: IncomingMessage): Promise<void> {
   const { raw } = reply;
   reply.hijack();
   // What is left of the request would be taken for the next one.
   const end = request.raw.complete ? {} : { connection: 'close' };
   raw.writeHead(answer.statusCode ?? 502, { ...headersOfGuest(answer, port, place), ...end });
+  // To Node.js, a break is the end of an answer without a length.
+  connection.prependOnceListener('error', (error) => answer.destroy(error));
   try {
     await pipeline(answer, raw);
   } catch (error) {
@@ -100,16 +109,17 @@ async function passAnswer({ request, reply, port, place }: Asked, answer: Incomi
   }
 }
 
-/** Carries bytes until both sides have ended; a break of one is a break of the other. */
-async function join(caller: Socket, connection: PortConnection, closing: AbortSignal): Promise<void> {
+/** Carries bytes until both sides have ended; a break of one is a break of the other. Returns whether one of them broke it. */
+async function join(caller: Socket, connection: PortConnection, closing: AbortSignal): Promise<boolean> {
   const leave = () => caller.destroy();
   closing.addEventListener('abort', leave, { once: true });
   caller.once('close', () => connection.destroy());
   try {
     await Promise.all([pipeline(caller, connection), pipeline(connection, caller)]);
+    return false;
   } catch {
-    // One of both has broken it.
     caller.destroy();
+    return true;
   } finally {
     closing.removeEventListener('abort', leave);
   }
@@ -119,11 +129,19 @@ function placeOf({ port, target: { sandboxId } }: Forwarded): { port: number; sa
   return { port, sandboxId };
 }
 
-function watchIdle(connection: PortConnection, idleMs: number): NodeJS.Timeout {
+interface Patience extends Pick<Forwarded, 'idleMs' | 'stalledMs'> {
+  caller: Socket;
+}
+
+/** Cuts off a caller that has been told something already. What is left of a whole answer waits for it too, when the connection to the guest has ended. */
+function watchIdle(connection: PortConnection, response: ServerResponse, { caller, idleMs, stalledMs }: Patience): NodeJS.Timeout {
+  const soonest = Math.min(stalledMs, idleMs);
   return setInterval(
     () => {
-      if (performance.now() - connection.touchedAt > idleMs) connection.destroy(new Error('nothing passed over the connection'));
+      if (performance.now() - connection.touchedAt <= (caller.writableLength > 0 ? soonest : idleMs)) return;
+      connection.destroy(new Error('nothing passed over the connection'));
+      if (response.headersSent) caller.destroy();
     },
-    Math.ceil(idleMs / 4),
+    Math.ceil(soonest / 4),
   );
 }

@@ -13,7 +13,7 @@ const BEFORE = /^(?:\/[^/?]*){5}(?=\/)/;
 const port = z.coerce.number().int().min(1).max(LAST_PORT);
 
 /** The servers of sandboxes, for programs that have a key. */
-export function addPortRoutes(api: Api, { store, hosts, streams, addressOf, idleMs, closing }: RouteParts): void {
+export function addPortRoutes(api: Api, { store, hosts, streams, addressOf, idleMs, times, closing }: RouteParts): void {
   void api.register(async (scope) => {
     takeAnyBody(scope as unknown as Api);
     scope.route({
@@ -27,7 +27,15 @@ export function addPortRoutes(api: Api, { store, hosts, streams, addressOf, idle
         const target = await targetOf(store, request.caller, id);
         const [prefix = ''] = BEFORE.exec(request.raw.url ?? '') ?? [];
         const place = pathPlace(prefix, { isSecure: addressOf(request).startsWith('https:'), isSecret: false });
-        const forwarded = { target, port: portOf(text), path: (request.raw.url ?? '').slice(prefix.length), place, idleMs, closing };
+        const forwarded = {
+          target,
+          port: portOf(text),
+          path: (request.raw.url ?? '').slice(prefix.length),
+          place,
+          idleMs,
+          stalledMs: times.stalledMs,
+          closing,
+        };
         await streams.wait(request.caller.keyId, () => forward(hosts, forwarded, request, reply), leastOf(request.held, 'streams'));
         return reply;
       },

@@ -3,7 +3,8 @@ import { failure, isFailure } from '../../contracts/errors.ts';
 import { asTenant } from '../../store/database/tenant-scope.ts';
 import type { PreviewLink } from '../../store/service/preview-links.ts';
 import { escaped, page, TOLD_HEADERS } from '../approvals/html.ts';
-import { problemOf } from '../http/problem.ts';
+import { leastOf } from '../auth/limits-of-caller.ts';
+import { problemOf, retryOf } from '../http/problem.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { isUpgrade } from '../http/upgrades.ts';
 import { targetOf } from '../sandbox/target-of.ts';
@@ -26,7 +27,7 @@ export function addPreviewRoutes(api: Api, parts: RouteParts): void {
       if (isOurs) request.log.error({ err: error, request: request.id }, 'a request failed');
       return reply
         .code(problem.status)
-        .headers({ ...TOLD_HEADERS, 'x-longshore-error': problem.code })
+        .headers({ ...TOLD_HEADERS, ...retryOf(problem), 'x-longshore-error': problem.code })
         .send(
           page(
             isFailure(error, 'LINK_ENDED') ? 'This link does not work any more' : 'The preview cannot be shown',
@@ -46,7 +47,7 @@ async function answerBelowPath(parts: RouteParts, request: FastifyRequest, reply
   const url = request.raw.url ?? '';
   // An encoded token would leave another prefix.
   if (!url.startsWith(`${prefix}/`)) throw failure('LINK_ENDED', { problem: 'is not valid, or has ended' });
-  const link = await previewLinkOf(parts.store, token);
+  const link = await followLink(parts, token, request);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) return reply.code(204).headers(READ_BY_ALL).send();
   const place = pathPlace(prefix, { isSecure: parts.addressOf(request).startsWith('https:'), isSecret: true });
   return show(parts, link, { path: url.slice(prefix.length), place }, request, reply);
@@ -58,12 +59,21 @@ async function answerOnHost(parts: RouteParts, site: PreviewSite, request: Fasti
   if (!site.has(host)) throw failure('ROUTE_NOT_FOUND', { method: request.method, path: INNER_PATH });
   const opened = path.startsWith(OPEN_PATH) && request.method === 'GET' ? path.slice(OPEN_PATH.length).replace(/[?/].*$/, '') : undefined;
   const token = opened ?? cookieOf(cookie, COOKIE) ?? '';
-  const link = await previewLinkOf(parts.store, token);
+  const link = await followLink(parts, token, request);
   if (!site.isOf(host, link.conversationId, link.port)) throw failure('LINK_ENDED', { problem: 'is not valid, or has ended' });
   if (opened !== undefined) return open(link, token, reply);
   const origin = site.originOf(link.conversationId, link.port);
   requireOwn(request, origin);
   return show(parts, link, { path, place: hostPlace(origin) }, request, reply);
+}
+
+/** Finds the link. The request is one without any scope, within the limits of the key that made the link. @throws LINK_ENDED, LIMIT_REACHED */
+async function followLink({ store, limit }: RouteParts, token: string, request: FastifyRequest): Promise<PreviewLink> {
+  const link = await previewLinkOf(store, token);
+  const { linkId, keyId, tenantId } = link;
+  request.caller = { keyId, actor: { kind: 'link', id: linkId }, tenantId, scopes: new Set() };
+  await limit(request);
+  return link;
 }
 
 /** The link becomes a cookie of this host alone, which lasts as long. In a frame, it is kept apart for each site that shows it. */
@@ -89,15 +99,14 @@ function requireOwn({ method, headers, raw }: FastifyRequest, origin: string): v
 }
 
 async function show(
-  { store, hosts, streams, idleMs, closing }: RouteParts,
-  { linkId, keyId, tenantId, conversationId, port }: PreviewLink,
+  { store, hosts, streams, idleMs, times, closing }: RouteParts,
+  { keyId, tenantId, conversationId, port }: PreviewLink,
   { path, place }: { path: string; place: Place },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  // Without any scope, and within the limits of the key that made the link.
-  request.caller = { keyId, actor: { kind: 'link', id: linkId }, tenantId, scopes: new Set() };
   const target = await asTenant(tenantId, () => targetOf(store, request.caller, conversationId));
-  await streams.wait(keyId, () => forward(hosts, { target, port, path, place, idleMs, closing }, request, reply));
+  const forwarded = { target, port, path, place, idleMs, stalledMs: times.stalledMs, closing };
+  await streams.wait(keyId, () => forward(hosts, forwarded, request, reply), leastOf(request.held, 'streams'));
   return reply;
 }

@@ -57,7 +57,9 @@ function addStart(api: Api, parts: RouteParts): void {
       const started = (await ask(hosts, target, call, signal)) as unknown as ExecInfo;
       const inTime = abortAfter((query.wait ?? 0) * 1000, signal, closing);
       const result = query.wait ? await resultOf({ hosts }, target, execId, inTime) : undefined;
-      return result ? reply.code(201).send({ command: started, result }) : reply.code(202).send({ command: started });
+      if (!result) return reply.code(202).send({ command: started });
+      const ended = (await ask(hosts, target, { do: 'commands.info', execId }, signal)) as unknown as ExecInfo;
+      return reply.code(201).send({ command: ended, result });
     },
   );
 }

@@ -63,7 +63,7 @@ function terminalOf({ execId, state, stdoutBytes: outputBytes, startedAt }: Exec
   return name === undefined ? [] : [{ name, state, outputBytes, startedAt }];
 }
 
-function addTerminal(api: Api, { store, hosts, streams, idleMs, closing }: RouteParts): void {
+function addTerminal(api: Api, { store, hosts, streams, idleMs, times, closing }: RouteParts): void {
   api.get(
     '/v1/conversations/:id/terminals/:name',
     {
@@ -98,7 +98,7 @@ function addTerminal(api: Api, { store, hosts, streams, idleMs, closing }: Route
           // The first message says that there is a terminal.
           await call.messages.next();
           const socket = await acceptSocket(request, reply);
-          await runSession({ socket, call, from, idleMs, closing }, request);
+          await runSession({ socket, call, from, idleMs, times, closing }, request);
         } finally {
           release();
           call.abort();

@@ -3,7 +3,9 @@ import type { RawData, WebSocket } from 'ws';
 import { isFailure } from '../../contracts/errors.ts';
 import type { OpenCall } from '../../hosts/client/open-call.ts';
 import { problemOf } from '../http/problem.ts';
+import type { StreamTimes } from '../stream/stream-times.ts';
 import { readSaid } from './terminal-messages.ts';
+import { watchClient, type ClientWatch } from './watch-client.ts';
 
 interface Session {
   socket: WebSocket;
@@ -11,20 +13,17 @@ interface Session {
   /** The first byte of output. */
   from: number;
   idleMs: number;
+  times: StreamTimes;
   closing: AbortSignal;
 }
 
-/** Codes of RFC 6455, and one of ours. */
-const CLOSE = { done: 1000, away: 1001, malformed: 1008, failed: 1011, idle: 4008 } as const;
-/** What closes an idle connection elsewhere sees these. */
-const PING_MS = 15_000;
+/** Codes of RFC 6455. */
+const CLOSE = { done: 1000, away: 1001, malformed: 1008, failed: 1011 } as const;
 /** A client that does not answer the end of the connection is cut. */
 const FAREWELL_MS = 2_000;
 
 /** Carries a terminal to a client, at the pace of each side, until one of them ends. */
-export async function runSession({ socket, call, from, idleMs, closing }: Session, request: FastifyRequest): Promise<void> {
-  let touchedAt = performance.now();
-  const touch = () => (touchedAt = performance.now());
+export async function runSession({ socket, call, from, idleMs, times, closing }: Session, request: FastifyRequest): Promise<void> {
   const leave = () => socket.close(CLOSE.away, 'the service stops; connect again from the last byte');
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => {
@@ -34,33 +33,28 @@ export async function runSession({ socket, call, from, idleMs, closing }: Sessio
   });
   // The end follows an error.
   socket.on('error', (error) => request.log.debug({ err: error, request: request.id }, 'a terminal was cut'));
-  const beat = setInterval(
-    () => {
-      if (performance.now() - touchedAt > idleMs) socket.close(CLOSE.idle, 'nothing was sent for too long');
-      else if (socket.bufferedAmount === 0) socket.ping();
-    },
-    Math.min(PING_MS, idleMs),
-  );
+  const watch = watchClient(socket, { idleMs, times });
   closing.addEventListener('abort', leave, { once: true });
-  takeInput(socket, call, touch);
+  takeInput(socket, call, watch);
   try {
     await send(socket, JSON.stringify({ type: 'ready', from }));
-    await passOutput(socket, call, touch);
+    await passOutput(socket, call, watch);
   } catch (error) {
     if (socket.readyState === socket.OPEN) await tellFailure(socket, error, request);
   } finally {
     setTimeout(() => socket.terminate(), FAREWELL_MS).unref();
     await closed;
-    clearInterval(beat);
+    watch.stop();
     closing.removeEventListener('abort', leave);
   }
 }
 
-async function passOutput(socket: WebSocket, { messages }: OpenCall, touch: () => void): Promise<void> {
+async function passOutput(socket: WebSocket, { messages }: OpenCall, watch: ClientWatch): Promise<void> {
   for await (const message of messages) {
     if (message.kind === 'data') await send(socket, message.bytes);
     else await send(socket, JSON.stringify({ type: 'exit', ...(message.value as object) }));
-    touch();
+    watch.touch();
+    watch.taken();
   }
   socket.close(CLOSE.done);
 }
@@ -72,7 +66,7 @@ async function tellFailure(socket: WebSocket, error: unknown, request: FastifyRe
 }
 
 /** What comes next is not read until what came is taken. */
-function takeInput(socket: WebSocket, call: OpenCall, touch: () => void): void {
+function takeInput(socket: WebSocket, call: OpenCall, watch: ClientWatch): void {
   const take = async (data: RawData, isBinary: boolean) => {
     if (isBinary) return call.sender.data(data as Buffer);
     const said = readSaid((data as Buffer).toString());
@@ -80,7 +74,7 @@ function takeInput(socket: WebSocket, call: OpenCall, touch: () => void): void {
     return said.type === 'input' ? call.sender.data(Buffer.from(said.text)) : call.sender.json(said);
   };
   socket.on('message', (data, isBinary) => {
-    touch();
+    watch.touch();
     socket.pause();
     take(data, isBinary)
       // A worker that has gone is told by the messages that do not come.

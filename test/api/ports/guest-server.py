@@ -36,10 +36,17 @@ def read_body(file, headers):
             return body
 
 
-def websocket(connection, file, headers):
+def endless(connection, data):
+    while True:
+        connection.sendall(data)
+
+
+def websocket(connection, file, path, headers):
     key = headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
     accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
     connection.sendall(f'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n'.encode())
+    if path == '/endless':
+        endless(connection, b'\x82\x7e\x20\x00' + bytes(8192))
     while True:
         first, second = file.read(2)
         size = second & 127
@@ -59,8 +66,11 @@ def serve(connection):
     lines = read_head(file)
     method, path, _ = lines[0].split(' ')
     headers = {name.lower(): value.strip() for name, value in (line.split(':', 1) for line in lines[1:])}
-    if headers.get('upgrade') == 'websocket' and path == '/socket':
-        websocket(connection, file, headers)
+    if headers.get('upgrade') == 'websocket' and path in ('/socket', '/endless'):
+        websocket(connection, file, path, headers)
+    elif path == '/endless':
+        connection.sendall(b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n')
+        endless(connection, bytes(65536))
     elif path == '/garbage':
         connection.sendall(b'\x00\xffAhoy\n\n')
     elif path == '/smuggled':

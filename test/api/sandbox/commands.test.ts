@@ -46,6 +46,7 @@ test('a command is answered with its result when it ends in time, and goes on wh
       stderr: expect.objectContaining({ text: 'me in /tmp\n' }) as object,
     }),
   ]);
+  expect(done.command).toMatchObject({ state: 'ended', result: { status: 'exited', exitCode: 3 }, stdoutBytes: 5, stderrBytes: 11 });
   const slow = await start({ command: 'sleep 1000' }, {}, '?wait=1');
   expect([slow.status, slow.command.state, slow.result]).toEqual([202, 'running', undefined]);
   const killed = await post(`/${slow.command.execId}/kill`, {});

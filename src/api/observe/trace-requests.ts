@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { spanIdOf, turnPlace, type SpanPlace } from '../../traces/trace-ids.ts';
 import type { Tracing } from '../../traces/tracing.ts';
 import type { Api } from '../http/route-parts.ts';
-import type { ApiMetrics } from './api-metrics.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,20 +11,15 @@ declare module 'fastify' {
   }
 }
 
-const NO_ROUTE = { route: 'none', method: 'any' };
 const TRACE_ID_BYTES = 16;
 /** The header of W3C Trace Context: the trace and the span of the caller. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
 const ZEROS = /^0+$/;
 
-/** Counts the requests. With tracing, a request that leads to a turn is a span of its caller's trace, and links to the trace of the turn. */
-export function observeRequests(api: Api, metrics: ApiMetrics, tracing: Tracing | undefined): void {
+/** With tracing, a request that leads to a turn is a span of its caller's trace, and links to the trace of the turn. */
+export function traceRequests(api: Api, tracing: Tracing | undefined): void {
   api.decorateRequest('ledTo');
   api.addHook('onResponse', async (request, reply) => {
-    const { url: route, method } = request.routeOptions;
-    const isStream = String(reply.raw.getHeader('content-type')).startsWith('text/event-stream');
-    const place = route === undefined ? NO_ROUTE : { route, method: String(method) };
-    metrics.answered({ ...place, status: reply.statusCode, seconds: reply.elapsedTime / 1000, isStream });
     if (tracing && request.ledTo) recordSpan(tracing, request, reply, request.ledTo);
   });
 }
