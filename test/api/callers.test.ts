@@ -90,6 +90,8 @@ async function ask(
       .replace('{execId}', 'run_1')
       .replace('{callId}', ids.callId)
       .replace('{model}', 'scripted')
+      .replace('{port}', '3000')
+      .replace('{name}', 'main')
       .replace('{keyId}', ids.keyId);
   const hasBody = ['POST', 'PUT', 'PATCH'].includes(method);
   const answer = await fetch(place, {
@@ -230,7 +232,8 @@ test("every statement of a tenant's request runs as the role that sees only that
     for (const route of guarded.toSorted((a, b) => last(a) - last(b))) {
       const { status, body } = await ask(route, north, limited.url, own);
       const isAnswered =
-        status < 500 && (route.method !== 'GET' || status < 300 || /\/metrics|\/plugins|\/limits|\/files\/|\/commands|\/sandbox|\/terminals/.test(route.path));
+        status < 500 &&
+        (route.method !== 'GET' || status < 300 || /\/metrics|\/plugins|\/limits|\/files\/|\/commands|\/sandbox|\/terminals|\/ports\//.test(route.path));
       expect([route.method, route.path, isAnswered || body]).toEqual([route.method, route.path, true]);
     }
     const operator = await ask({ method: 'GET', path: '/v1/conversations' }, await limited.key(['admin']), limited.url);
@@ -250,7 +253,7 @@ test('a key does only what its scopes name', async () => {
     const { status, code } = await ask(route, reader);
     const isRead =
       route.method === 'GET' &&
-      !/^\/(metrics|v1\/(approvals|audit|keys|limits|plugins|webhooks|conversations\/{id}\/(files|commands|terminals)))/.test(route.path);
+      !/^\/(metrics|v1\/(approvals|audit|keys|limits|plugins|webhooks|conversations\/{id}\/(files|commands|terminals|ports)))/.test(route.path);
     // No turn runs.
     const ok = { '/api/chat/{id}/stream': 204, '/v1/conversations/{id}/sandbox': 404 }[route.path] ?? 200;
     const expected = isRead ? ok : 403;

@@ -20,12 +20,16 @@ declare module 'fastify' {
     takesBytes?: true;
     /** The answer may be bytes of any kind. */
     givesBytes?: true;
+    /** The route is a WebSocket, of which OpenAPI knows nothing. */
+    isWebSocket?: true;
+    /** Other methods reach the same as this one. */
+    methods?: readonly string[];
   }
 }
 
 export interface RouteFacts extends Pick<
   FastifyContextConfig,
-  'scope' | 'errors' | 'stream' | 'mediaType' | 'refusals' | 'takesBytes' | 'givesBytes' | 'repeated'
+  'scope' | 'errors' | 'stream' | 'mediaType' | 'refusals' | 'takesBytes' | 'givesBytes' | 'isWebSocket' | 'methods' | 'repeated'
 > {
   /** A request without a body is one. */
   needsNoBody: boolean;
@@ -43,6 +47,8 @@ export function describeOperation(document: Document, operation: Operation, fact
   if (facts.mediaType !== undefined) renameMedia(operation, facts.mediaType);
   if (facts.takesBytes) operation.requestBody = { required: false, content: { ...BYTES } };
   if (facts.givesBytes) giveBytes(operation);
+  if (facts.isWebSocket) operation['x-websocket'] = true;
+  if (facts.methods) operation['x-methods'] = facts.methods;
   addExamples(document, operation);
   Object.assign(operation.responses, refusalsAs(facts.refusals, problemAnswers(codesOf(operation, facts))));
 }
@@ -76,7 +82,14 @@ function addExamples(document: Document, { responses, requestBody }: Operation):
   }
 }
 
-const NAMES: Record<string, string> = { 200: 'Done', 201: 'Made', 202: 'Accepted', 204: 'Nothing to answer with', 503: 'Not now' };
+const NAMES: Record<string, string> = {
+  101: 'The connection is a WebSocket now',
+  200: 'Done',
+  201: 'Made',
+  202: 'Accepted',
+  204: 'Nothing to answer with',
+  503: 'Not now',
+};
 
 function isProblem(media: Media | undefined): boolean {
   return media?.schema?.$ref === '#/components/schemas/Problem';

@@ -8,6 +8,10 @@ export interface Document {
 }
 
 export interface Operation {
+  /** The route is a WebSocket. */
+  'x-websocket'?: true;
+  /** The methods of the route, which are described as one. */
+  'x-methods'?: readonly string[];
   operationId: string;
   summary?: string;
   description?: string;

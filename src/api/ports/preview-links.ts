@@ -30,7 +30,7 @@ export function addPreviewLinkRoutes(api: Api, { store, addressOf, previews }: R
         summary: 'Make a link to a port of the sandbox',
         description:
           'Anyone who opens the link in a browser sees what a program in the sandbox serves on this port, until the link ends: HTTP and WebSockets. ' +
-          'Programs with a key ask `/v1/conversations/{id}/ports/{port}/<path>` with any method, and get what the program in the sandbox answers.',
+          'Programs with a key need no link: they ask `/v1/conversations/{id}/ports/{port}/<path>`.',
         tags: ['previews'],
         params: conversationParams,
         body: z.strictObject({

@@ -32,9 +32,7 @@ function addList(api: Api, { store, hosts }: RouteParts): void {
       config: EXEC,
       schema: {
         summary: 'List the terminals of a sandbox',
-        description:
-          'A WebSocket to `/v1/conversations/{id}/terminals/<name>` attaches to a terminal, and opens it if there is none: query `columns`, `rows`, `command`, `cwd`, `user`, and `from`, ' +
-          'the first byte of output. Bytes of the server are output, bytes of the client input. Texts are JSON: the server says `ready`, `exit`, `problem`, the client `input`, `resize`, `kill`.',
+        description: 'A WebSocket to `/v1/conversations/{id}/terminals/{name}` attaches to one, or opens it.',
         tags: ['commands'],
         params: conversationParams,
         response: {
@@ -67,29 +65,33 @@ function addTerminal(api: Api, { store, hosts, streams, idleMs, times, closing }
   api.get(
     '/v1/conversations/:id/terminals/:name',
     {
-      config: EXEC,
-      // OpenAPI knows no WebSockets; the list of terminals says what there is to know.
+      config: { ...EXEC, isWebSocket: true },
       schema: {
-        hide: true,
+        summary: 'Attach to a terminal, over a WebSocket',
+        description:
+          'Opens the terminal if there is none of this name. Bytes of the server are output, bytes of the client input. Texts are JSON: the server says `ready`, `exit`, `problem`, ' +
+          'the client `input`, `resize`, `kill`. Pages of browsers give their key as a protocol, `bearer.<key>`, beside `longshore.terminal`. A request without the wish for a WebSocket is refused.',
+        tags: ['commands'],
         params: z.object({
           id: conversationId,
           name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/, 'use up to 100 letters, digits, "_", "." and "-"'),
         }),
         querystring: z.strictObject({
-          columns: size,
-          rows: size,
-          command: z.string().optional(),
-          cwd: z.string().optional(),
-          user: z.string().optional(),
-          from: seq.optional(),
+          columns: size.meta({ description: 'Of a new terminal; default 80' }),
+          rows: size.meta({ description: 'Of a new terminal; default 24' }),
+          command: z.string().optional().meta({ description: 'What a new terminal runs; default a login shell' }),
+          cwd: z.string().optional().meta({ description: 'Where a new terminal starts' }),
+          user: z.string().optional().meta({ description: 'As whom a new terminal runs' }),
+          from: seq.optional().meta({ description: 'The first byte of output that is wanted; default 0' }),
         }),
+        response: { 101: z.undefined(), ...refusals },
       },
     },
     async (request, reply) => {
       const { caller, held, params, query, raw } = request;
+      const target = await targetOf(store, caller, params.id);
       if (!isUpgrade(raw))
         throw failure('INVALID_ARGUMENT', { what: 'request', problem: 'it asks for no WebSocket', fix: 'Connect with a client of WebSockets' });
-      const target = await targetOf(store, caller, params.id);
       const { from = 0, ...open } = query;
       const attach = async () => {
         const { signal, release } = whileConnected(raw.socket);

@@ -33,13 +33,16 @@ export function createAnswerCheck(document: Document): AnswerCheck {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(document, 'api');
   return ({ method, path }, { status, mediaType, text }) => {
-    const answers = document.paths[path]?.[method.toLowerCase()]?.responses[status];
+    const { responses = {} } = document.paths[path]?.[method.toLowerCase()] ?? {};
+    const named = responses[status] === undefined ? 'default' : String(status);
+    const answers = responses[named];
     if (!answers) return `the document does not name the status ${status}`;
     if (!answers.content) return text === '' ? undefined : 'it has a body, and the document names none';
-    const { schema } = answers.content[mediaType] ?? {};
+    const kind = answers.content[mediaType] === undefined ? '*/*' : mediaType;
+    const { schema } = answers.content[kind] ?? {};
     if (!schema) return `the document does not name ${mediaType} for ${status}`;
     const value = mediaType.endsWith('json') ? (JSON.parse(text) as Json) : text;
-    const pointer = ['paths', path, method.toLowerCase(), 'responses', String(status), 'content', mediaType, 'schema'].map(escaped).join('/');
+    const pointer = ['paths', path, method.toLowerCase(), 'responses', named, 'content', kind, 'schema'].map(escaped).join('/');
     return ajv.validate(`api#/${pointer}`, value) ? undefined : ajv.errorsText();
   };
 }

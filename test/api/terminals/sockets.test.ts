@@ -12,7 +12,7 @@ import { startApi, type TestApi } from '../support.ts';
 import { openRawSocket } from '../support/raw-socket.ts';
 
 /** WebSockets of terminals and of ports, at a service that waits for less long than users see. */
-const TIMES = { heartbeatMs: 100, stalledMs: 1_500 };
+const TIMES = { heartbeatMs: 200, stalledMs: 4_000 };
 const PORT = 3000;
 const TERMINAL = '/v1/conversations/:id/terminals/:name';
 const PORTS = '/v1/conversations/:id/ports/:port/*';
@@ -130,12 +130,12 @@ test('a client of a terminal that answers no ping is cut off, and its terminal l
   expect(data.toString()).toContain('still here');
   there.send('{"type":"kill"}');
   await once(there, 'close');
-}, 60_000);
+}, 120_000);
 
 test('a client of a terminal that takes nothing is cut off; one that reads slowly is not', async () => {
   const slow = await open('/terminals/endless?command=yes');
   slow.pause();
-  const vanished = await openRawSocket(urlOf('/terminals/endless'), headers);
+  let vanished: Socket | undefined;
   let bytes = 0;
   slow.on('message', (data: Buffer) => {
     bytes += data.length;
@@ -143,41 +143,45 @@ test('a client of a terminal that takes nothing is cut off; one that reads slowl
   });
   const reading = setInterval(() => slow.resume(), 10);
   try {
-    const line = await lineOf(TERMINAL, async () => undefined);
+    const line = await lineOf(TERMINAL, async () => (vanished = await openRawSocket(urlOf('/terminals/endless'), headers)));
     expect([line.status, line.broken, line.ms > TIMES.stalledMs]).toEqual([101, true, true]);
     const read = bytes;
     await until(async () => bytes > read, 'the slow one reads on');
     expect(slow.readyState).toBe(WebSocket.OPEN);
   } finally {
     clearInterval(reading);
-    vanished.destroy();
+    vanished?.destroy();
     slow.send('{"type":"kill"}');
     slow.terminate();
   }
   await until(async () => (await connections()) === 0, 'nothing is open');
-}, 60_000);
+}, 120_000);
 
 test('a caller who takes nothing of what a port sends is cut off, at a WebSocket and at an answer', async () => {
-  const vanished = await openRawSocket(urlOf(`/ports/${PORT}/endless`), headers);
-  const line = await lineOf(PORTS, async () => undefined);
+  let vanished: Socket | undefined;
+  const line = await lineOf(PORTS, async () => (vanished = await openRawSocket(urlOf(`/ports/${PORT}/endless`), headers)));
   expect([line.status, line.broken, line.ms > TIMES.stalledMs]).toEqual([101, true, true]);
-  vanished.destroy();
+  vanished?.destroy();
   const leaving = new AbortController();
-  const answer = await fetch(`${service.url}/v1/conversations/${sandbox.id}/ports/${PORT}/endless`, { headers, signal: leaving.signal });
-  expect(answer.status).toBe(200);
-  const cut = await lineOf(PORTS, async () => undefined);
+  const cut = await lineOf(PORTS, async () => {
+    const answer = await fetch(`${service.url}/v1/conversations/${sandbox.id}/ports/${PORT}/endless`, { headers, signal: leaving.signal });
+    expect(answer.status).toBe(200);
+  });
   expect([cut.status, cut.broken, cut.ms > TIMES.stalledMs]).toEqual([200, true, true]);
   leaving.abort();
   await until(async () => (await connections()) === 0, 'nothing is open');
-}, 60_000);
+}, 120_000);
 
 test('a WebSocket over which nothing goes is closed: a terminal says why', async () => {
-  await using quiet = await startApi(sandbox.installation, { idleMs: 1_000 });
-  const [terminal, port] = await Promise.all([open('/terminals/quiet?command=cat', quiet), open(`/ports/${PORT}/socket`, quiet)]);
-  const [[code], [cut]] = (await Promise.all([once(terminal, 'close'), once(port, 'close')])) as [[number], [number]];
-  expect([code, cut]).toEqual([4008, 1006]);
+  await using quiet = await startApi(sandbox.installation, { idleMs: 5_000 });
+  for (const [path, code] of [
+    ['/terminals/quiet?command=cat', 4008],
+    [`/ports/${PORT}/socket`, 1006],
+  ] as const) {
+    expect(await once(await open(path, quiet), 'close')).toEqual([code, expect.anything()]);
+  }
   await until(async () => (await connections(quiet)) === 0, 'nothing is open');
-}, 60_000);
+}, 120_000);
 
 test('a caller who breaks off before the answer is counted, with a status of its own', async () => {
   const route = '/v1/conversations/:id/commands';
@@ -198,4 +202,4 @@ test('a caller who breaks off before the answer is counted, with a status of its
   const figures = await metrics();
   expect(figures).toContain(`longshore_api_requests_total{route="${route}",method="POST",status="499"} 1`);
   expect(figures).not.toContain(`longshore_api_request_seconds_count{route="${route}"`);
-}, 60_000);
+}, 120_000);
