@@ -15,11 +15,12 @@ import type { ConnectOptions } from './types.ts';
 export async function openClientParts(options: ConnectOptions, config: Config = loadConfig()): Promise<ClientParts> {
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   const webhookAddresses = readAddresses(WEBHOOK_ADDRESSES, config.LONGSHORE_WEBHOOK_ADDRESSES);
-  const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log });
+  const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
+  const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log, keys });
   const temporal = createTemporalLink({
     address: options.temporalAddress ?? config.TEMPORAL_ADDRESS,
     namespace: options.temporalNamespace ?? config.TEMPORAL_NAMESPACE,
-    keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS),
+    keys,
     check: (parts) => checkNamespace(store.temporalHome, parts),
   });
   return { store, temporal, webhookAddresses, taskQueue: options.taskQueue ?? config.LONGSHORE_TASK_QUEUE, agents: agentSource(options, config) };

@@ -112,6 +112,12 @@ export const SERVICE_ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  SECRET_UNREADABLE: {
+    message:
+      'The secret of {of} that Postgres has stored with the key "{keyId}" cannot be decrypted: it is damaged, or this process has another key with that id. Give the id its former key in LONGSHORE_ENCRYPTION_KEYS, and a new key a new id',
+    httpStatus: 503,
+    retryable: true,
+  },
   CONVERSATION_REMOVING: {
     message: 'Conversation "{conversationId}" is closed and is being removed. Try again later, when its id is free, or choose another',
     httpStatus: 409,

@@ -9,6 +9,7 @@ import { createFileLinks } from './service/file-links.ts';
 import { createHosts } from './service/hosts.ts';
 import { createRemoval } from './service/removal.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
+import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
 import { createAnnouncer } from './database/announcer.ts';
 import { createConversations } from './conversations.ts';
@@ -19,6 +20,8 @@ import { createMessages } from './messages.ts';
 import { isMigrated, migrate } from './database/migrate.ts';
 import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
+import { sealedWebhooks } from './service/sealed-webhooks.ts';
+import { createSecretBox } from './service/secret-box.ts';
 import { createWebhooks } from './service/webhooks.ts';
 import { createPools } from './pools.ts';
 import { createSandboxRows } from './sandboxes.ts';
@@ -32,6 +35,9 @@ import { createTranscript } from './transcript.ts';
 
 const DEFAULT_POOL_SIZE = 10;
 
+/** Without keys, secrets are stored as text. */
+const NO_KEYS: EncryptionKeys = { byId: new Map() };
+
 /** Fields of the settings. */
 export interface BlobOptions {
   LONGSHORE_BLOBS?: string | undefined;
@@ -42,14 +48,16 @@ export interface BlobOptions {
  * Opens the store on a Postgres database and brings its schema up to date if necessary. Every method may fail with `POSTGRES_UNAVAILABLE`;
  * connections are restored automatically. Dispose it to close them.
  * @param options.blobs where archives are kept, and the name of the installation; Postgres by default
+ * @param options.keys for secrets that the store has to give back: of webhooks, and of the hosts' authority
  * @param options.poolSize maximum of connections (default 10), and as many again for statements of tenants; one more when events are followed
  */
-export async function openStore(options: { url: string; log: Logger; poolSize?: number; blobs?: BlobOptions }): Promise<Store> {
+export async function openStore(options: { url: string; log: Logger; poolSize?: number; blobs?: BlobOptions; keys?: EncryptionKeys }): Promise<Store> {
   const { url, log, blobs: { LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation } = { LONGSHORE_INSTALLATION: 'longshore' } } = options;
   const database = openDatabase({ url, log, poolSize: options.poolSize ?? DEFAULT_POOL_SIZE });
   const blobs = createBlobStore({ address, installation, database });
   const announcer = createAnnouncer({ database, log });
   const listener = createListener({ url, log });
+  const box = createSecretBox(options.keys ?? NO_KEYS);
   const parts = { database, announcer, listener };
   try {
     if (!(await isMigrated(database))) await migrate(url);
@@ -65,13 +73,13 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     events: createEvents(parts),
     sandboxes: createSandboxRows(parts),
     pluginStore: createPluginStore(parts),
-    webhooks: createWebhooks(parts),
+    webhooks: sealedWebhooks(createWebhooks(parts), box),
     apiKeys: createApiKeys(parts),
     limits: createLimitRows(parts),
     requestAnswers: createRequestAnswers(parts),
     usage: createUsageRows(parts),
     audit: createAudit(parts),
-    hosts: createHosts(parts),
+    hosts: createHosts({ database, box }),
     removal: createRemoval(parts),
     approvalLinks: createApprovalLinks(parts),
     fileLinks: createFileLinks(parts),

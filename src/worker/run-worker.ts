@@ -5,6 +5,7 @@ import { loadAgents } from '../definitions/agents/load-agents.ts';
 import { searchableTools } from '../tool-calls/offer/offer-tools.ts';
 import { checkDatabaseUrl, readEnvironment, type Config } from '../platform/config.ts';
 import type { Agent } from '../contracts/agent.ts';
+import { readEncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
 import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
 import { startSampling } from '../metrics/sample-sandboxes.ts';
@@ -39,7 +40,8 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log, ...isolatesOptionsOf(config) }) : undefined;
-  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config });
+  const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
+  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config, keys });
   await using plugins = await openPlugins({ config, agents, isolates, store, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;

@@ -50,11 +50,14 @@ async function makeThings(): Promise<Record<string, string>> {
   await until(async () => (await longshore.plugins.list()).length > 0, 'a worker reports its plugin');
   const [plugin] = await longshore.plugins.list();
   const { webhookId } = await longshore.webhooks.create({ url: 'https://nowhere.example' });
+  await startCommand(chat.id, 'server', 'exec python3 -m http.server 8000 --bind 127.0.0.1');
+  const served = `${service.url}/v1/conversations/${chat.id}/ports/8000/made.txt`;
+  await until(async () => (await fetch(served, { headers })).status === 200, 'its server listens');
   return {
     id: chat.id,
     'conversations.id': chat.id,
     '*': 'made.txt',
-    execId: `run_${await startCommand(chat.id)}`,
+    execId: `run_${await startCommand(chat.id, 'real', 'cat')}`,
     'schedules.id': `real-${name}`,
     'plugins.id': plugin?.id ?? 'nothing',
     'webhooks.id': webhookId,
@@ -79,15 +82,15 @@ async function linkTo(id: string, kind: string, path: string): Promise<string> {
 }
 
 /** It ends when it is killed. */
-async function startCommand(id: string): Promise<string> {
-  const body = JSON.stringify({ id: 'real', command: 'cat', openStdin: true });
+async function startCommand(id: string, name: string, command: string): Promise<string> {
+  const body = JSON.stringify({ id: name, command, openStdin: true, timeoutMs: 0 });
   const answer = await fetch(`${service.url}/v1/conversations/${id}/commands`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body,
   });
   expect(answer.status).toBe(202);
-  return 'real';
+  return name;
 }
 
 async function ask(route: Route, path: string, body: unknown, more: Record<string, string> = headers): Promise<Answer> {

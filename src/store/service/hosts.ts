@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import type { SecretBox } from './secret-box.ts';
 
 const FIND_AUTHORITY = 'select key, certificate from host_authority';
 const ADD_AUTHORITY = 'insert into host_authority (key, certificate) values ($1, $2) on conflict do nothing';
@@ -8,6 +9,9 @@ const ANNOUNCE = `insert into host_workers (worker_id, host_id, address, fingerp
 const FORGET = 'delete from host_workers where expires_at < now()';
 const WITHDRAW = 'delete from host_workers where worker_id = $1';
 const LIST = `select worker_id, host_id, address, fingerprint from host_workers where expires_at > now() and ($1::text is null or host_id = $1) order by worker_id`;
+
+/** What the authority's key belongs to, where it is sealed. */
+const AUTHORITY = 'the hosts';
 
 /** A worker that serves the sandboxes of its host to the HTTP service. */
 export interface HostWorker {
@@ -36,14 +40,17 @@ export interface HostRows {
   list(hostId?: string): Promise<HostWorker[]>;
 }
 
-export function createHosts({ database }: { database: Database }): HostRows {
-  const find = async () => (await database.query<AuthorityRow>('hosts.authority', FIND_AUTHORITY, []))[0];
+export function createHosts({ database, box }: { database: Database; box: SecretBox }): HostRows {
+  const find = async () => {
+    const [row] = await database.query<AuthorityRow>('hosts.authority', FIND_AUTHORITY, []);
+    return row && { ...row, key: box.open(row.key, AUTHORITY) };
+  };
   return {
     async authority(make) {
       const found = await find();
       if (found) return found;
       const made = make();
-      await database.query('hosts.addAuthority', ADD_AUTHORITY, [made.key, made.certificate]);
+      await database.query('hosts.addAuthority', ADD_AUTHORITY, [box.seal(made.key, AUTHORITY), made.certificate]);
       // The first one counts.
       return (await find()) ?? made;
     },
