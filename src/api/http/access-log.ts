@@ -37,27 +37,29 @@ export function createAccessLog(log: Logger, ended: (request: EndedRequest) => v
       response.once('close', () => {
         const request = known.get(raw);
         const route = request?.routeOptions.url;
-        const taken = socketEndOf(raw);
-        const status = taken?.status ?? (response.headersSent ? response.statusCode : undefined);
+        const { status, isBroken, isStream } = endOf(raw, response);
         const ms = performance.now() - startedAt;
         const line = {
           method,
           route: route ?? 'none',
           ...(status !== undefined && { status }),
-          ...((taken?.isBroken ?? !response.writableFinished) && { broken: true }),
+          ...(isBroken && { broken: true }),
           ms: Math.round(ms),
           bytes: socket.bytesWritten - sentBefore,
           ...factsOf(request),
         };
         log[route !== undefined && ROUTINE.has(route) ? 'debug' : 'info'](line, 'request');
-        ended({ method, route, status, ms, isStream: taken !== undefined || isStream(response) });
+        ended({ method, route, status, ms, isStream });
       });
     },
   };
 }
 
-function isStream(response: ServerResponse): boolean {
-  return String(response.getHeader('content-type')).startsWith('text/event-stream');
+function endOf(raw: IncomingMessage, response: ServerResponse): Pick<EndedRequest, 'status' | 'isStream'> & { isBroken: boolean } {
+  const taken = socketEndOf(raw);
+  if (taken) return { ...taken, isStream: true };
+  const isStream = String(response.getHeader('content-type')).startsWith('text/event-stream');
+  return { status: response.headersSent ? response.statusCode : undefined, isBroken: !response.writableFinished, isStream };
 }
 
 /** Who asked, in the words of the audit log, and the id that the errors of the request have. A request that was refused early has no caller. */

@@ -7,7 +7,7 @@ import type { Longshore } from '../../client/types.ts';
 import type { HostClient } from '../../hosts/client/host-client.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Store } from '../../store/store.ts';
-import type { RequestLimiter } from './limit-requests.ts';
+import type { RequestLimiter } from '../auth/request-limiter.ts';
 import type { PreviewSite } from './preview-site.ts';
 import type { FrameReader } from '../stream/event-frames.ts';
 import type { OpenStreams } from '../stream/open-streams.ts';

@@ -34,17 +34,22 @@ export function createAnswerCheck(document: Document): AnswerCheck {
   ajv.addSchema(document, 'api');
   return ({ method, path }, { status, mediaType, text }) => {
     const { responses = {} } = document.paths[path]?.[method.toLowerCase()] ?? {};
-    const named = responses[status] === undefined ? 'default' : String(status);
+    const named = nameIn(responses, String(status), 'default');
     const answers = responses[named];
     if (!answers) return `the document does not name the status ${status}`;
     if (!answers.content) return text === '' ? undefined : 'it has a body, and the document names none';
-    const kind = answers.content[mediaType] === undefined ? '*/*' : mediaType;
+    const kind = nameIn(answers.content, mediaType, '*/*');
     const { schema } = answers.content[kind] ?? {};
     if (!schema) return `the document does not name ${mediaType} for ${status}`;
     const value = mediaType.endsWith('json') ? (JSON.parse(text) as Json) : text;
     const pointer = ['paths', path, method.toLowerCase(), 'responses', named, 'content', kind, 'schema'].map(escaped).join('/');
     return ajv.validate(`api#/${pointer}`, value) ? undefined : ajv.errorsText();
   };
+}
+
+/** The name itself, or the one for all that have none. */
+function nameIn(all: object, name: string, others: string): string {
+  return Object.hasOwn(all, name) ? name : others;
 }
 
 function escaped(part: string): string {
