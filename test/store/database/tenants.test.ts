@@ -141,7 +141,7 @@ test('what a process counts for all readers is counted for all tenants, also whe
 }, 20_000);
 
 test('where the user of the database may not use the role, the service says what an administrator runs; then it works, and workers see all tenants', async () => {
-  await using managed = await createTestDatabase({ sandboxes: 'invented' });
+  await using managed = await createTestDatabase({ sandboxes: 'invented', schema: 'none' });
   const admin = new Client(managed.url);
   await admin.connect();
   const user = `user_${randomBytes(4).toString('hex')}`;
