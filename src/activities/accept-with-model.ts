@@ -23,9 +23,11 @@ export function acceptingMessages(
     try {
       await inTime(acceptAll(parts, args, args.accepts), PATIENCE_MS, () => new Error(`it took longer than ${PATIENCE_MS} ms`));
     } catch (error) {
-      if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
+      if (isFailure(error) && !error.retryable) {
+        return { outcome: 'failed', accepted: false, code: error.code, message: operatorText(error.message, undefined, redact) };
+      }
       parts.log.warn({ conversationId, turnId: args.turnId, err: error }, 'the messages of a model call could not be accepted yet');
-      return { outcome: 'unaccepted' };
+      return { outcome: 'unaccepted', accepted: false };
     }
     return { ...(await callModel(args)), accepted: true };
   };

@@ -50,8 +50,8 @@ export interface CallModelArgs {
   /** Messages that are accepted before the model is called, and the status from then on. */
   accepts?: { messages: AcceptedMessage[]; status: ConversationStatus };
 }
-/** `accepted`: the messages of `accepts` are accepted. Workers of earlier versions call the model without them. */
-export type CallModelResult = ModelOutcome & { accepted?: true };
+/** `accepted`: whether the messages of `accepts` are accepted. Absent without them, and from workers of earlier versions, which call the model without them. */
+export type CallModelResult = ModelOutcome & { accepted?: boolean };
 export type ModelOutcome =
   | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }
   | { outcome: 'failed'; code: string; message: string }

@@ -115,9 +115,9 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   const answered = await callModelUnlessEnded(running, turn, stepId, step);
   if (answered === 'ended') return { outcome: endingOf(turn) };
   if (answered.accepted) turn.unaccepted = [];
-  if (answered.outcome === 'failed') return { outcome: 'failed', message: answered.message };
-  if (answered.outcome === 'exhausted' || answered.outcome === 'unaccepted') {
-    // The model was not called: this is not a step, and the budget is checked before the next one.
+  if (answered.outcome === 'failed' && !lackedMessages(turn, answered)) return { outcome: 'failed', message: answered.message };
+  if (answered.outcome !== 'answered') {
+    // The model was not called, or not with what it was to answer: this is not a step, and the budget is checked before the next one.
     turn.steps -= 1;
     if (answered.outcome === 'exhausted') data.storedBytes = answered.storedBytes;
     return undefined;
@@ -133,6 +133,11 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   // The model has not read what is still not accepted.
   if (onlyNoted && turn.steers.length === 0 && turn.unaccepted.length === 0) return { outcome: 'finished' };
   return undefined;
+}
+
+/** A worker of an earlier version called the model without the messages that it was to accept. */
+function lackedMessages(turn: Turn, { accepted }: CallModelResult): boolean {
+  return accepted === undefined && turn.unaccepted.length > 0;
 }
 
 function endingOf(turn: Turn): TurnOutcome {

@@ -120,6 +120,20 @@ test('a message that a worker of an earlier version did not accept is read by th
   expect(world.accepted).toHaveLength(1);
 });
 
+test('a model call that fails without its message, in a worker of an earlier version, does not fail the turn', async () => {
+  const world = await stage.start((world) => {
+    world.acceptsNothing = true;
+    world.answers.push(async () => ({ outcome: 'failed', code: 'MODEL_FAILED', message: 'there is no message' }));
+  });
+  await world.untilAsked('finishTurn');
+  expect(world.names()).toEqual(['callModel', 'acceptMessage', 'callModel', 'finishTurn']);
+  expect(world.asked('callModel').map(({ step, accepts }) => [step, accepts !== undefined])).toEqual([
+    [0, true],
+    [0, false],
+  ]);
+  expect(world.asked('finishTurn')[0]).toMatchObject({ outcome: 'finished' });
+});
+
 test('a message that joins the turn is accepted by the model call that reads it, when nothing is being saved', async () => {
   const call = toolCall();
   const world = await stage.start((world) => {

@@ -67,8 +67,8 @@ export class World {
   acceptWithModel(turnId: string, { messages, status }: NonNullable<CallModelArgs['accepts']>): CallModelResult | undefined {
     if (this.acceptsNothing) return undefined;
     const problem = this.broken.get('acceptMessage');
-    if (problem !== undefined) return { outcome: 'failed', code: 'MESSAGE_INVALID', message: problem };
-    if (this.hindered-- > 0) return { outcome: 'unaccepted' };
+    if (problem !== undefined) return { outcome: 'failed', accepted: false, code: 'MESSAGE_INVALID', message: problem };
+    if (this.hindered-- > 0) return { outcome: 'unaccepted', accepted: false };
     if (messages.some(({ messageId }) => this.accepted.every((known) => known.messageId !== messageId))) this.statuses.push(status);
     for (const message of messages) this.accept({ turnId, ...message });
     return undefined;
