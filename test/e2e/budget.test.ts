@@ -10,8 +10,8 @@ beforeAll(async () => {
     turns: { budget: { turns: 1 }, steps: [{ say: 'One.' }, { say: 'Two.' }] },
     steps: { budget: { steps: 2 }, steps: [mark('a'), mark('b'), mark('c'), { say: 'Done.' }, { say: 'And again.' }] },
     tokens: { budget: { tokens: 100 }, steps: [{ ...mark('a'), usage: { inputTokens: 90, outputTokens: 20 } }, { say: 'Done.' }] },
-    // The first record of a turn takes longer than this.
-    time: { budget: { wallTime: '1ms' }, steps: [{ say: 'Done.' }] },
+    // The first step of a turn takes longer than this.
+    time: { budget: { wallTime: '1ms' }, steps: [mark('a'), { say: 'Done.' }] },
   });
   await installation.startWorker().ready;
 });
