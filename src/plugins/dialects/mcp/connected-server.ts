@@ -62,6 +62,8 @@ class Keeper {
   private isEnabled: boolean;
   /** Aborts when the server is enabled or disabled. */
   private turned = new AbortController();
+  /** The connection from its initialization on; `session` is the same once its tools are listed. */
+  private opened: Session | undefined;
   private session: Session | undefined;
   private next = deferred<Session>();
 
@@ -97,7 +99,7 @@ class Keeper {
 
   async close(): Promise<void> {
     this.closed.abort();
-    await this.session?.close('the worker ends');
+    await this.opened?.close('the worker ends');
   }
 
   private createRun(): RunServerTool {
@@ -129,22 +131,24 @@ class Keeper {
   /** One connection from its start to its end; returns the reason of its end. */
   private async liveOnce(again: boolean): Promise<string> {
     const { name, server, readEnvironment, log } = this.parts;
-    let opened: Session | undefined;
+    this.opened = undefined;
     try {
-      const refresh = createRefresh(async () => opened && this.list(opened), log);
-      opened = await openSession(openTransport(name, server, readEnvironment), refresh);
-      if (this.closed.signal.aborted) await opened.close('the worker ends');
-      await this.list(opened);
+      const refresh = createRefresh(async () => this.opened && this.list(this.opened), log);
+      this.opened = await openSession(openTransport(name, server, readEnvironment), refresh);
+      if (this.closed.signal.aborted) await this.opened.close('the worker ends');
+      await this.list(this.opened);
     } catch (error) {
-      await opened?.close('its tools could not be listed');
+      await this.opened?.close('its tools could not be listed');
       return `The server cannot be used: ${(error as Error).message}`;
     }
+    const { opened } = this;
     this.session = opened;
     this.next.resolve(opened);
     if (again) this.published.recover('The server is available again');
     this.first.resolve();
     if (!this.isEnabled) void this.endWhenIdle(this.turned.signal);
     const why = await opened.ended;
+    this.opened = undefined;
     this.session = undefined;
     this.next = deferred();
     return `The server has ended (${why})`;
