@@ -14,7 +14,7 @@ const open: Chat[] = [];
 beforeAll(async () => {
   installation = await installAgents({
     one: { approval, steps: [...calls(1), { say: 'I see.' }] },
-    late: { approval, approvalTimeout: '300ms', steps: [...calls(1), { say: 'Nobody came.' }] },
+    late: { approval, approvalTimeout: '300ms', steps: [...calls(1), { say: 'No answer came.' }] },
   });
   await installation.startWorker().ready;
   service = await startApi(installation);
@@ -124,7 +124,7 @@ test('the command line shows it, with who closed a conversation', async () => {
   ]);
   const page = await runLine(installation.longshore, ['audit', '--tenant', 'south', '--since', '1h', '--limit', '2', '--json']);
   expect((JSON.parse(page.out) as { entries: AuditEntry[] }).entries.map(({ tenantId }) => tenantId)).toEqual(['south', 'south']);
-  expect((await runLine(installation.longshore, ['audit', '--actor', 'nobody'])).out).toBe('Nothing.\n');
+  expect((await runLine(installation.longshore, ['audit', '--actor', 'unknown'])).out).toBe('Nothing.\n');
 }, 60_000);
 
 test('limits that are set are noted with who set them, also those that are taken away', async () => {

@@ -141,7 +141,7 @@ const FOREIGN: Record<string, string> = {
   '/v1/plugins': 'OPERATOR_REQUIRED',
   '/api/chat': 'CONVERSATION_NOT_FOUND',
 };
-/** For these, an id of another tenant is one of the caller's own that nobody has used yet; the agents are of all tenants. */
+/** For these, an id of another tenant is a new id of the caller's own tenant; all tenants have the same agents. */
 const AS_UNUSED: Record<string, [status: number, body: unknown]> = {
   '/api/chat/{id}/stream': [204, ''],
   '/api/chat/{id}/messages': [200, '[]'],

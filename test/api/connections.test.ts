@@ -23,7 +23,7 @@ const head = (method: string, path: string, ...headers: string[]) =>
   [`${method} ${path} HTTP/1.1`, 'Host: localhost', `Authorization: ${authorization}`, 'Content-Type: application/json', ...headers, '', ''].join('\r\n');
 const statusesIn = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
-test('a connection that asks for nothing gives way to one that asks, the oldest first', async () => {
+test('a connection without a request is closed for one with a request, the oldest first', async () => {
   const silent = await attack(service.url, TOTAL, () => undefined);
   const asking = await attack(service.url, 3, (socket) => socket.write(head('GET', '/v1/conversations', 'Connection: close')));
   await asking.closed;

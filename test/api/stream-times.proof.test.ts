@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
-import { install, until, type Installation } from '../e2e/support.ts';
-import { framesOf, startApi, type TestApi } from './support.ts';
+import { until, type Installation } from '../e2e/support.ts';
+import { framesOf, serveScript, type ServedInstallation, type TestApi } from './support.ts';
 import { openStalledReader } from './support/stalled-reader.ts';
 
 /** The times of streams as users have them: comments each 15 seconds, and the end of a stalled reader after a minute. */
@@ -9,17 +9,16 @@ const PIECES = 300;
 const EARLY_MS = 500;
 const LATE_MS = 5_000;
 
+let served: ServedInstallation;
 let installation: Installation;
 let service: TestApi;
 beforeAll(async () => {
-  installation = await install([{ say: 'Ahoy.' }]);
-  await installation.startWorker().ready;
-  service = await startApi(installation);
+  served = await serveScript([{ say: 'Ahoy.' }]);
+  ({ installation, service } = served);
 }, 180_000);
 afterAll(async () => {
-  await service[Symbol.asyncDispose]();
   for (const { conversationId } of await installation.longshore.list()) await installation.longshore.close(conversationId);
-  await installation[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
 }, 180_000);
 
 test('comments come every 15 seconds while nothing happens', async () => {

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
-import { install, until, type Installation } from '../e2e/support.ts';
-import { framesOf, isEvent, startApi, type TestApi } from './support.ts';
+import { until, type Installation } from '../e2e/support.ts';
+import { framesOf, isEvent, serveScript, type ServedInstallation, type TestApi } from './support.ts';
 import { openStalledReader } from './support/stalled-reader.ts';
 
 /** The proof beside this file waits for the times that users have. */
@@ -9,17 +9,16 @@ const TIMES = { heartbeatMs: 200, stalledMs: 1_000 };
 const PIECES = 300;
 const PIECE = 'x'.repeat(50_000);
 
+let served: ServedInstallation;
 let installation: Installation;
 let service: TestApi;
 beforeAll(async () => {
-  installation = await install([{ say: 'Ahoy.' }]);
-  await installation.startWorker().ready;
-  service = await startApi(installation, { times: TIMES });
+  served = await serveScript([{ say: 'Ahoy.' }], { times: TIMES });
+  ({ installation, service } = served);
 }, 180_000);
 afterAll(async () => {
-  await service[Symbol.asyncDispose]();
   for (const { conversationId } of await installation.longshore.list()) await installation.longshore.close(conversationId);
-  await installation[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
 }, 180_000);
 
 test('while nothing happens, comments come at the interval', async () => {

@@ -45,10 +45,10 @@ export interface ServedInstallation extends AsyncDisposable {
 }
 
 /** The agent `scripted` follows the steps. */
-export async function serveScript(steps: ScriptedStep[]): Promise<ServedInstallation> {
+export async function serveScript(steps: ScriptedStep[], limits: Partial<ApiLimits> = {}): Promise<ServedInstallation> {
   const installation = await install(steps);
   await installation.startWorker().ready;
-  const service = await startApi(installation);
+  const service = await startApi(installation, limits);
   return {
     installation,
     service,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Api } from '../http/route-parts.ts';
 
 const OPEN = { scope: 'none' } as const;
-/** The page needs nothing of other hosts, and may ask for nothing of them. Swagger UI writes styles into its elements. */
+/** The page loads nothing from other hosts, and this policy forbids it. Swagger UI writes styles into its elements. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

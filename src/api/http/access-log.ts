@@ -26,7 +26,7 @@ export interface EndedRequest {
 /** What load balancers and monitoring ask every few seconds. */
 const ROUTINE = new Set(['/healthz', '/readyz', '/metrics']);
 
-/** A line has no address, no header and no content: addresses may have keys, tokens, texts and names of files in them. `ended` is told of each request. */
+/** A line has no address, no header and no content: addresses may have keys, tokens, texts and names of files in them. `ended` is called for each request. */
 export function createAccessLog(log: Logger, ended: (request: EndedRequest) => void): AccessLog {
   const known = new WeakMap<IncomingMessage, FastifyRequest>();
   return {

@@ -31,7 +31,7 @@ export interface ServerParts {
   log: Logger;
   limits: ConnectionLimits;
   previews: PreviewSite | undefined;
-  /** Is told of each request whose answer or connection has ended. */
+  /** Called for each request whose answer or connection has ended. */
   ended: (request: EndedRequest) => void;
 }
 

@@ -232,6 +232,6 @@ test('what cannot be done is refused with a short text that says what to do', as
     expect([body, answer.status, answer.headers.get('content-type')]).toEqual([body, status, 'text/plain; charset=utf-8']);
     expect(await answer.text()).toContain(text);
   }
-  const nobody = await service.key(['conversations:read'] satisfies Scope[]);
-  expect((await fetch(`${service.url}/api/chat`, { method: 'POST', headers: nobody })).status).toBe(403);
+  const withoutScope = await service.key(['conversations:read'] satisfies Scope[]);
+  expect((await fetch(`${service.url}/api/chat`, { method: 'POST', headers: withoutScope })).status).toBe(403);
 }, 180_000);
