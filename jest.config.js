@@ -20,6 +20,8 @@ export default {
   testSequencer: '<rootDir>/test/support/long-files-first.js',
   // Far beyond what a test takes: a busy machine is slow, and a test that hangs says so all the same.
   testTimeout: 180_000,
+  // On a busy machine, a process with a large heap takes longer to end than the half second that Jest gives it.
+  workerGracefulExitTimeout: 10_000,
   // Tests wait more than they compute.
   maxWorkers: 3,
 };

@@ -7,8 +7,14 @@ import type { BenchParts } from './parts.ts';
 export interface BareWorker extends AsyncDisposable {
   /** Gives the milliseconds from the end of one activity to that of the next. */
   run(steps: number): Promise<number[]>;
-  /** Starts a workflow; `once` sends it an update, and gives the milliseconds until the activity that this leads to. */
-  updates(): Promise<AsyncDisposable & { once(): Promise<number> }>;
+  /** Starts a workflow that takes updates. */
+  updates(): Promise<BareUpdates>;
+}
+
+export interface BareUpdates extends AsyncDisposable {
+  workflowId: string;
+  /** Sends an update, or has it sent, and gives the milliseconds until the activity that it leads to. */
+  once(send?: () => Promise<unknown>): Promise<number>;
 }
 
 /** A worker of its own on the same connection. */
@@ -38,10 +44,11 @@ export async function startBareWorker({ stack }: BenchParts, { connection }: Ben
     async updates() {
       const handle = await client.workflow.start('bareUpdates', { taskQueue, workflowId: `${taskQueue}-${++runs}` });
       return {
-        async once() {
+        workflowId: handle.workflowId,
+        async once(send = () => handle.executeUpdate('go')) {
           const ended = new Promise<void>((resolve) => (onEnd = resolve));
           const began = performance.now();
-          await handle.executeUpdate('go');
+          await send();
           await ended;
           return (ends.at(-1) ?? began) - began;
         },

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { startTemporaryStack } from '../scripts/temporary-stack.ts';
+import { measureCheckpoints } from './checkpoints.ts';
 import { measureCommandExec } from './command-exec.ts';
 import { measureFileTransfer } from './file-transfer.ts';
 import { measureFreezeThaw } from './freeze-thaw.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'output-flood': measureOutputFlood,
   'file-transfer': measureFileTransfer,
   'warm-claim': measureWarmClaim,
+  checkpoints: measureCheckpoints,
   methods: measureMethods,
   'http-service': measureHttpService,
   'http-streams': measureHttpStreams,

@@ -4,10 +4,19 @@
  * without any it records all.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
+import { Context } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { AnswerCheck, ProposedCall } from '../src/contracts/activities.ts';
 import { asks, followCommand, Stage, suspendedBy, toolCall, until, untilCancelled, type Answer, type World } from '../test/workflows/support.ts';
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
+
+/** Waits in an activity until it is cancelled. */
+async function cancelled(): Promise<void> {
+  const context = Context.current();
+  const heartbeat = setInterval(() => context.heartbeat(), 50);
+  await context.cancelled.finally(() => clearInterval(heartbeat));
+}
 
 const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> = {
   async 'tools-and-close'(stage) {
@@ -93,6 +102,27 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.close();
     return world;
   },
+  async 'judged-and-repaired'(stage) {
+    const calls = [1, 2, 3].map(() => toolCall({ decision: 'ask', auto: true }));
+    const [allowed, handed, first] = calls.map(({ callId }) => callId);
+    const says =
+      (answer: AnswerCheck, ...proposed: ProposedCall[]): Answer =>
+      () => ({ outcome: 'answered', calls: proposed, usage: { inputTokens: 10, outputTokens: 5 }, spoke: true, answer });
+    const world = await stage.start((made) => {
+      made.judge = async ({ callId }) => {
+        if (callId === first) await cancelled();
+        return { verdict: callId === allowed ? 'allow' : 'hand-over', reason: 'said the judge', usage: { inputTokens: 20, outputTokens: 1 } };
+      };
+      made.answers.push(says({ outcome: 'pending' }, ...calls), says({ outcome: 'refused', message: 'no' }), says({ outcome: 'fits' }));
+    });
+    await world.untilAsked('recordApproval', 2);
+    for (const { callId, hash } of calls.filter(({ callId }) => callId === handed || callId === first)) {
+      await world.handle.executeUpdate('resolveApproval', { args: [{ callId, hash, answer: 'allow-once' }] });
+    }
+    await world.untilAsked('finishTurn');
+    await world.close();
+    return world;
+  },
   async 'budget-and-cancel'(stage) {
     const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks(toolCall())), {
       budget: { tokens: 20, steps: 5, wallTimeMs: 3_600_000 },
@@ -120,6 +150,26 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.untilState('paused');
     await world.handle.signal('resume');
     await world.untilState('idle');
+    await world.close();
+    return world;
+  },
+  async 'allowed-and-revoked'(stage) {
+    const first = toolCall({ decision: 'ask' });
+    const again = toolCall({ remembered: true });
+    const world = await stage.start((made) => {
+      const revoking: Answer = async (args) => {
+        await made.handle.executeUpdate('revokeAllowedTool', { args: [{ tool: first.tool, by: 'ada' }] });
+        return asks(again)(args);
+      };
+      made.answers.push(asks(first), asks(), revoking, asks());
+    });
+    await world.untilState('awaiting-approval');
+    await world.handle.executeUpdate('resolveApproval', { args: [{ callId: first.callId, hash: first.hash, answer: 'allow', by: 'ada' }] });
+    await world.untilAsked('finishTurn');
+    await world.send('again');
+    await world.untilState('awaiting-approval');
+    await world.handle.executeUpdate('resolveApproval', { args: [{ callId: again.callId, hash: again.hash, answer: 'allow-once' }] });
+    await world.untilAsked('finishTurn', 2);
     await world.close();
     return world;
   },
@@ -163,6 +213,13 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     }
     await handle.result();
     return { handle };
+  },
+  async fork(stage) {
+    const fork = { conversationId: 'conv_source', transcriptSeq: 4, files: 'exact' as const };
+    const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()), {}, true, { fork });
+    await world.untilAsked('finishTurn');
+    await world.close();
+    return world;
   },
   async 'close-when-done'(stage) {
     const scheduledBy = { scheduleId: 'nightly', at: '2026-01-01T06:00:00.000Z' };

@@ -7,32 +7,40 @@ import type { ConnectOptions, Longshore } from './client/types.ts';
 
 export type {
   ApproveOptions,
-  AuditLog,
-  AuditQuery,
   Chat,
   ConnectOptions,
-  CreateKeyOptions,
   EventOptions,
-  Keys,
   ListFilter,
   Longshore,
-  Plugins,
-  PluginState,
-  RotateKeyOptions,
+  RevokeOptions,
   SendOptions,
   SentMessage,
   StartOptions,
-  UsageOptions,
 } from './client/types.ts';
-export type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleTiming, ScheduleWithRuns } from './client/schedule-types.ts';
+export type { AuditLog, AuditQuery, CreateKeyOptions, Keys, Plugins, PluginState, RotateKeyOptions, UsageOptions } from './client/types/installation-types.ts';
+export type { Attachment, DownloadedAttachment } from './client/attachments/attachment-types.ts';
+export type { StoredMedia } from './contracts/attachments/media.ts';
+export type {
+  ClaimOptions,
+  ClientToolCalls,
+  ClientToolHandler,
+  HandlerContext,
+  ResultOptions,
+  ServeToolsOptions,
+} from './client/client-tools/client-tool-types.ts';
+export type { Memory, MemoryOf } from './client/memory/memory-types.ts';
+export type { MemoryContent, MemoryFile, MemoryVersion, MemoryWriter } from './contracts/memory/memory.ts';
+export type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleTiming, ScheduleWithRuns } from './client/types/schedule-types.ts';
 export type { AttemptPage, CreateWebhookOptions, ReplayOptions, UpdateWebhookOptions, Webhooks, WebhookTest } from './client/webhooks/webhook-types.ts';
 export type { Webhook, WebhookAttempt, WebhookData, WebhookPayload } from './contracts/webhook.ts';
+export type { ClaimedCall, ClientCall, ClientTool, WaitingCall } from './contracts/client-tool.ts';
 export type { ApiKey, Scope } from './contracts/api-key.ts';
-export type { SetLimitsOptions, TenantLimits } from './client/types.ts';
+export type { SetLimitsOptions, TenantLimits } from './client/types/installation-types.ts';
 export type { LimitsOf } from './contracts/limits.ts';
 export type { AuditEntry } from './contracts/audit.ts';
-export type { ConversationStatus, PendingApproval } from './contracts/conversation.ts';
+export type { AllowedTool, ConversationStatus, PendingApproval } from './contracts/conversation.ts';
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
+export type { TreeEvent, TreeOptions } from './client/events/read-tree.ts';
 export type { UsageGroup, UsageLine, UsageReport, UsageTotals } from './contracts/usage.ts';
 export type { StoredEntry } from './contracts/transcript.ts';
 export { isFailure, LongshoreError } from './contracts/errors.ts';

@@ -1,6 +1,6 @@
 import { defineAgent } from '../src/definitions/agents/define-agent.ts';
 import { connect } from '../src/client.ts';
-import { ERRORS } from '../src/contracts/error-rows.ts';
+import { ERRORS } from '../src/contracts/error-table/error-rows.ts';
 import { isFailure, LongshoreError } from '../src/contracts/errors.ts';
 import { definePlugin, defineTool } from '../src/plugins/api/define-plugin.ts';
 import { openPlugin } from '../src/plugins/testing/testing.ts';
@@ -38,6 +38,8 @@ const agent = {
   deferTools: { over: 1, pin: ['x'] },
   budget: { turns: 1, steps: 1, tokens: 1, wallTime: '1h', storageMb: 1, costUsd: 1 },
   modelOptions: { temperature: 1 },
+  output: { type: 'object' },
+  judge: { model: 'openai/x', modelOptions: { temperature: 1 }, rules: ['x'], minConfidence: 0.5, handovers: 1 },
 };
 const { template: _template, onClose: _onClose, assets: _assets, ...ofTemplate } = sandbox;
 const template = {

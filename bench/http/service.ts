@@ -5,24 +5,32 @@ import type { Scope } from '../../src/contracts/api-key.ts';
 import type { Longshore } from '../../src/client.ts';
 import { AGENTS, type BenchParts } from '../parts.ts';
 
-/** `longshore serve` in a process of its own. */
+/** A service in a process of its own. */
 export interface Service extends AsyncDisposable {
   url: string;
   pid: number;
 }
 
-export async function startService({ stack }: BenchParts): Promise<Service> {
+/** `longshore serve`. */
+export function startService({ stack }: BenchParts): Promise<Service> {
   const program = join(import.meta.dirname, '../../src/cli/main.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', program, 'serve', '--address', '127.0.0.1:0'], {
-    env: { ...stack.environment, LONGSHORE_AGENTS: AGENTS },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  return startProgram([program, 'serve', '--address', '127.0.0.1:0'], { ...stack.environment, LONGSHORE_AGENTS: AGENTS }, /Serving (\S+)\. /);
+}
+
+/** What `least-service.ts` says of itself. */
+export function startLeastService({ stack }: BenchParts): Promise<Service> {
+  return startProgram([join(import.meta.dirname, '../least-service.ts')], stack.environment, /(http:\S+)\n/);
+}
+
+/** Starts a program and waits for its address. */
+async function startProgram(words: string[], env: NodeJS.ProcessEnv, address: RegExp): Promise<Service> {
+  const child = spawn(process.execPath, ['--import', 'tsx', ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const url = await new Promise<string>((resolve, reject) => {
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => {
       said += chunk.toString();
-      const found = /Serving (\S+)\. /.exec(said);
+      const found = address.exec(said);
       if (found?.[1] !== undefined) resolve(found[1]);
     });
     child.once('exit', () => reject(new Error(`the service ended before it was ready: ${said}`)));

@@ -1,4 +1,4 @@
-import { ERRORS } from '../../src/contracts/error-rows.ts';
+import { ERRORS } from '../../src/contracts/error-table/error-rows.ts';
 
 /** The rows of the table in docs/errors.md, heading first. */
 export function errorTable(): string[] {

@@ -1,12 +1,14 @@
 import { Context } from '@temporalio/activity';
+import type { StoredMedia } from '../contracts/attachments/media.ts';
 import type { AcceptedMessage, AcceptMessageArgs } from '../contracts/activities.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
 
 export interface AcceptanceParts {
-  store: { messages: Pick<Store['messages'], 'get'>; conversations: Pick<Store['conversations'], 'acceptMessage'> };
+  store: { messages: Pick<Store['messages'], 'read'>; conversations: Pick<Store['conversations'], 'acceptMessage'> };
 }
 
 interface Acceptance extends AcceptedMessage {
@@ -26,11 +28,17 @@ export function createAcceptMessage(parts: AcceptanceParts) {
 
 export async function accept({ store }: AcceptanceParts, { text: inline, keyed, ...message }: Acceptance): Promise<void> {
   const { conversationId, turnId, messageId, steers, status, replaces } = message;
-  const text = inline ?? (await store.messages.get(conversationId, messageId));
-  if (text === undefined) throw failure('MESSAGE_INVALID', { problem: `the text of "${messageId}" is not in Postgres`, fix: 'Send it again' });
-  const received: NewEvent = { type: 'message.received', turnId, data: { messageId, text, steers } };
+  const given = inline === undefined ? await store.messages.read(conversationId, messageId) : { text: inline, attachments: [] };
+  if (given === undefined) throw failure('MESSAGE_INVALID', { problem: `the text of "${messageId}" is not in Postgres`, fix: 'Send it again' });
+  const { text, attachments } = given;
+  const told = attachments.length > 0 && { attachments: attachments.map(factsOf) };
+  const received: NewEvent = { type: 'message.received', turnId, data: { messageId, text, steers, ...told } };
   const events: NewEvent[] = steers ? [received] : [received, { type: 'turn.started', turnId, data: {} }];
-  await store.conversations.acceptMessage({ turnId, messageId, text, events: keyed(events), status, replaces });
+  await store.conversations.acceptMessage({ turnId, messageId, text, attachments, events: keyed(events), status, replaces });
+}
+
+function factsOf({ blob, name = '', mediaType, bytes }: StoredMedia): JsonObject {
+  return { attachmentId: blob, name, mediaType, bytes };
 }
 
 /** Keys that are the same in each activity of the run that accepts the message: a model call, and `acceptMessage` when that call may not have done so. */

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { CallModelArgs, CallModelResult, ProposedCall } from '../contracts/activities.ts';
+import type { CallModelArgs, CallModelResult, ModelOutcome, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { callOfStep } from '../contracts/call-ids.ts';
@@ -9,27 +9,37 @@ import type { Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
+import type { ReadMedia } from '../models/media/prompt-media.ts';
 import type { ModelRequest } from '../models/model.ts';
 import { modelName } from '../common/model-name.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import { shownEntries } from '../models/context/shown-entries.ts';
 import { judgeCalls } from '../plugins/approval/judge-calls.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
 import { shownArguments } from '../tool-calls/results/shown-arguments.ts';
 import type { NewEvent, Store } from '../store/store.ts';
-import { toTemporalFailure } from './failures.ts';
+import { checkAnswer, formOf, outputFor } from './check-answer.ts';
+import { affordStep } from './afford-step.ts';
+import { createAgentsMdNotes } from './project/note-agents-md.ts';
+import { classifyAbort, toTemporalFailure } from './failures.ts';
 import { lookIntoServers } from './look-into-servers.ts';
+import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
 import { MAX_VALUE_BYTES } from '../tool-calls/results/method-answer.ts';
-import { offerTools, showOffer, type Offer } from '../tool-calls/offer/offer-tools.ts';
-import { whyCancelled } from '../tool-calls/run/cancellation.ts';
+import { offerTools, type Offer } from '../tool-calls/offer/offer-tools.ts';
+import type { SkillShelf } from '../tool-calls/skills/skill-shelf.ts';
 import { redact } from '../tool-calls/results/redact.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 export interface CallModelDependencies {
-  store: Pick<Store, 'transcript' | 'toolCalls' | 'events' | 'pluginStore'> & { conversations: Pick<Store['conversations'], 'storedBytes'> };
+  store: Pick<Store, 'transcript' | 'compactions' | 'toolCalls' | 'events' | 'pluginStore' | 'messages' | 'media'> & {
+    conversations: Pick<Store['conversations'], 'storedBytes'>;
+  };
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   models: Models;
+  /** Absent: no agent has skills. */
+  skills?: Pick<SkillShelf, 'of'>;
   log: Logger;
   opened: Pick<ConversationSandboxes, 'ifAwake'>;
 }
@@ -53,23 +63,30 @@ interface Kept {
  * rebuilds the same outcome from it and does not call the model again.
  */
 export function createCallModel(parts: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
+  const noteAgentsMd = createAgentsMdNotes(parts);
   return async (args) => {
     const kept: Kept = { failures: failuresBefore() };
     const heartbeat = startHeartbeat(kept);
     try {
       const agent = findAgent(parts.agents, args.agentId);
-      await lookIntoServers(parts, args, agent);
+      await prepare(parts, args, agent);
       const { storageLimit = Infinity, conversationId } = args;
-      const [transcript, storedBytes] = await Promise.all([
+      const [transcript, compactions, storedBytes] = await Promise.all([
         parts.store.transcript.read(conversationId),
+        parts.store.compactions.list(conversationId),
         storageLimit === Infinity ? 0 : parts.store.conversations.storedBytes(conversationId),
       ]);
       const stored = findAnswer(transcript, args.stepId);
       if (!stored && storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
+      const entries = await noteAgentsMd(args, agent, { transcript, compactions, isAnswered: stored !== undefined });
       const dependencies = { ...parts, registry: await registryInConversation(parts.registry, agent, args) };
-      const offer = await offerTools(dependencies, args, agent);
-      const answer = stored ?? (await askModel(dependencies, args, offer, transcript));
-      return await proposeCalls(dependencies, args, offer, answer);
+      const offer = await offerTools(dependencies, args, agent, recallsIn(agent, compactions), savesIn(transcript));
+      const output = await outputFor(parts, args, agent);
+      const asked = withForm(offer, output);
+      const answer = stored ?? (await askModel(dependencies, args, asked, promptOf(asked, dependencies.registry, entries, compactions)));
+      if ('outcome' in answer) return answer;
+      const proposed = await proposeCalls(dependencies, args, offer, answer);
+      return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer) } : proposed;
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
       if (Context.current().cancellationSignal.aborted) throw classifyAbort(error);
@@ -78,6 +95,21 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       clearInterval(heartbeat);
     }
   };
+}
+
+/** Plugins say what they offer within a time limit, and offer nothing after that: what they would have to find out is found out before. */
+async function prepare(parts: CallModelDependencies, args: CallModelArgs, agent: Agent): Promise<void> {
+  await lookIntoServers(parts, args, agent);
+  await parts.skills?.of(args);
+}
+
+interface Asked extends Offer {
+  /** The JSON Schema that the final answer has to fit. */
+  output?: JsonObject;
+}
+
+function withForm(offer: Offer, output: JsonObject | undefined): Asked {
+  return output ? { ...offer, texts: [...offer.texts, formOf(output)], output } : offer;
 }
 
 /** A heartbeat receives a cancellation. An answer that comes before the first heartbeat needs no request for it. */
@@ -105,38 +137,35 @@ function failedAgain(kept: Kept, error: unknown): CallModelResult {
   throw toTemporalFailure(error, Math.min(FIRST_PAUSE_MS * 2 ** (kept.failures - 1), LONGEST_PAUSE_MS));
 }
 
-function findAgent(agents: ReadonlyMap<string, Agent>, agentId: string): Agent {
-  const agent = agents.get(agentId);
-  if (agent) return agent;
-  throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: "the workers' agents directory" });
-}
-
-/** Only the workflow's request ends a model call for good; when a worker shuts down, another one retries the call. */
-function classifyAbort(error: unknown): unknown {
-  const abandoned = Context.current().cancellationSignal.aborted && !isFailure(error) && whyCancelled() === 'moved';
-  return abandoned ? failure('INTERNAL', { problem: 'the worker stopped during a model call' }, error) : error;
-}
-
 async function askModel(
   { store, registry, models }: CallModelDependencies,
   args: CallModelArgs,
-  offer: Offer,
-  transcript: StoredEntry[],
-): Promise<AssistantEntry> {
+  offer: Asked,
+  prompt: StepPrompt,
+): Promise<AssistantEntry | Extract<ModelOutcome, { outcome: 'unaffordable' | 'compact' }>> {
   const { conversationId, turnId, stepId, step } = args;
   const { info, cancellationSignal } = Context.current();
   const model = models.get(offer.agent);
   const name = modelName(offer.agent);
   if (args.priceRequired && !models.isPriced(offer.agent)) throw failure('MODEL_PRICE_UNKNOWN', { model: name, agent: args.agentId });
+  if (isFull(offer.agent, args, prompt)) return { outcome: 'compact', reason: 'full' };
+  const affordable = args.tokensLeft === undefined ? {} : affordStep(args.tokensLeft, prompt);
+  if ('needs' in affordable) return { outcome: 'unaffordable', needs: affordable.needs };
   const stamp = { turnId, stepId, attempt: info.attempt };
   await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
   const deltas = createDeltaWriter((events) => store.events.append(conversationId, events), stamp);
-  const shown = showOffer(offer, registry, transcript);
-  const request: ModelRequest = { conversationId, turnId, step, ...shown, transcript, signal: cancellationSignal };
+  const { transcript, compactions, instructions, tools, recall } = prompt;
+  const shown = shownEntries(transcript, compactions, recall);
+  const form = offer.output && { output: offer.output };
+  const readMedia: ReadMedia = (blob, most) => store.media.read(conversationId, blob, most);
+  const place = { conversationId, turnId, step, instructions, tools };
+  const request: ModelRequest = { ...place, ...affordable, ...form, transcript, shown, readMedia, signal: cancellationSignal };
   const answer = await model.answer(request, deltas.add).catch(async (error: unknown) => {
     await deltas.flush();
+    if (isFailure(error, 'MODEL_CONTEXT_TOO_LONG') && mayCompact(offer.agent, args)) return undefined;
     throw error;
   });
+  if (!answer) return { outcome: 'compact', reason: 'too-long' };
   await deltas.flush();
   const entry: Answer = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
   if (await store.transcript.addAnswer(args, entry, name)) return entry;
@@ -168,7 +197,12 @@ function bounded(part: CallPart): CallPart {
   return { ...part, arguments: {}, unreadable };
 }
 
-async function proposeCalls({ store, registry }: CallModelDependencies, args: CallModelArgs, offer: Offer, entry: AssistantEntry): Promise<CallModelResult> {
+async function proposeCalls(
+  { store, registry }: CallModelDependencies,
+  args: CallModelArgs,
+  offer: Offer,
+  entry: AssistantEntry,
+): Promise<Extract<CallModelResult, { outcome: 'answered' }>> {
   const { conversationId, turnId, stepId } = args;
   const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
   const parts = entry.parts.filter((part) => part.type === 'tool-call');

@@ -4,14 +4,22 @@ import { acceptingMessages } from './accept-with-model.ts';
 import { boundToApproval } from '../tool-calls/run/bound-to-approval.ts';
 import { createCallModel } from './call-model.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
+import { createCloseSubAgent } from './close-sub-agent.ts';
+import { createCompactContext, createRestoreContext } from './compact-context.ts';
 import { createEditArguments } from './edit-arguments.ts';
 import { createExecuteTool } from './execute-tool.ts';
 import { translated } from './failures.ts';
+import { createForkSandbox } from './forks/fork-sandbox.ts';
 import { createFinishTurn } from './finish-turn.ts';
+import { createHoldSubAgent } from './hold-sub-agent.ts';
 import { createInterruptCall } from './interrupt-call.ts';
 import { measured } from '../tool-calls/run/measured.ts';
+import { createJudgeCall } from './judge-call.ts';
+import { createKeepCheckpoint } from './checkpoints/keep-checkpoint.ts';
 import { createRecordApproval } from './record-approval.ts';
 import { createConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
+import { createReportEnd } from './report-end.ts';
+import { createRewindConversation } from './checkpoints/rewind-conversation.ts';
 import { createSandboxLifecycle } from './sandbox-lifecycle.ts';
 import { createSaveStatus } from './save-status.ts';
 import { createSettleCall } from '../tool-calls/results/settle-call.ts';
@@ -28,7 +36,10 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   return {
     default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies)),
     callModel: translated(acceptingMessages(createCallModel(parts), parts)),
+    compactContext: translated(createCompactContext(parts)),
+    restoreContext: translated(createRestoreContext(parts)),
     settleCall: translated(createSettleCall(parts)),
+    judgeCall: translated(createJudgeCall(parts)),
     recordApproval: translated(createRecordApproval(parts)),
     editArguments: translated(createEditArguments(parts)),
     acceptMessage: translated(createAcceptMessage(parts)),
@@ -40,7 +51,13 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     wakeSandbox: translated(lifecycle.wakeSandbox),
     stopSandbox: translated(lifecycle.stopSandbox),
     destroySandbox: translated(lifecycle.destroySandbox),
+    rewindConversation: translated(createRewindConversation(parts)),
+    forkSandbox: translated(createForkSandbox(parts)),
+    keepCheckpoint: translated(createKeepCheckpoint(parts)),
     interruptCall: translated(createInterruptCall(parts)),
+    closeSubAgent: translated(createCloseSubAgent(parts)),
+    holdSubAgent: translated(createHoldSubAgent(parts)),
+    reportEnd: translated(createReportEnd(parts)),
     startScheduled: translated(createStartScheduled(parts)),
   };
 }

@@ -1,5 +1,8 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
+import { shownPlan } from '../common/plan-text.ts';
+import { PLAN_TOOL } from '../contracts/plan/plan.ts';
+import { isAgentTool } from '../contracts/sub-agent.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
 import type { NewEvent } from '../store/store.ts';
@@ -8,15 +11,18 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
+import { runAgentTool } from '../tool-calls/run/agent-tools.ts';
+import { endClientCall, runClientTool } from '../tool-calls/run/run-client-tool.ts';
 import { runContainerTool } from '../tool-calls/run/run-container-tool.ts';
 import { runHostTool } from '../tool-calls/run/run-host-tool.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 import { createSettleCall } from '../tool-calls/results/settle-call.ts';
+import { subAgentOf } from '../tool-calls/run/sub-agents.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
 import type { ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
-type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services'> & { opened: ConversationSandboxes };
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services' | 'subAgents'> & { opened: ConversationSandboxes };
 
 /**
  * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has a result returns it again, and commands in
@@ -28,7 +34,10 @@ export function createExecuteTool(parts: Parts) {
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
     // Awaited, so that the heartbeats continue until the end.
-    return await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
+    const end = await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
+    if (end.outcome !== 'finished') return end;
+    if (args.tool === PLAN_TOOL && !end.isError) return { ...end, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
+    return args.share ? { ...end, ...(await subAgentOf(store, args.callId)) } : end;
   };
 
   async function attach(args: ExecuteToolArgs, progress: Progress, { runAtOnce, within }: Place): Promise<ExecuteToolResult> {
@@ -43,7 +52,7 @@ export function createExecuteTool(parts: Parts) {
         if (within) throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
         throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
       case 'settled':
-        return tellStored({ args, store, registry, tool }, claim.call);
+        return endClientCall({ store, args, tool }, await tellStored({ args, store, opened, registry, tool }, claim.call));
       case 'mismatch':
         return refuseMismatch({ args, registry, tool }, claim.call);
     }
@@ -52,7 +61,7 @@ export function createExecuteTool(parts: Parts) {
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(args, log);
     const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited };
-    return storeOutcome(run, await runTool(run), within?.onStored);
+    return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
   }
 
   function outputOf({ conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
@@ -82,7 +91,7 @@ export function createExecuteTool(parts: Parts) {
     await createSettleCall({ store })({ ...args, settlement: 'failed', message });
     const call = await store.toolCalls.get(args.callId);
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
-    return tellStored({ args, store, registry, tool }, call);
+    return tellStored({ args, store, opened, registry, tool }, call);
   }
 }
 
@@ -103,7 +112,9 @@ function withinAnother(progress: Progress): Progress {
   return { phase: () => undefined, output: () => undefined, line: (text) => progress.line(text), [Symbol.dispose]: () => undefined };
 }
 
-function runTool(run: ToolRun): Promise<RunOutcome> {
+function runTool(run: ToolRun, { agents, subAgents }: Pick<Parts, 'agents' | 'subAgents'>): Promise<RunOutcome> {
+  if (run.tool.client) return runClientTool(run);
+  if (isAgentTool(run.args.tool)) return runAgentTool({ ...run, agents, subAgents });
   return run.tool.isolation === 'container' ? runContainerTool(run) : runHostTool(run);
 }
 

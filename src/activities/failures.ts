@@ -1,9 +1,11 @@
+import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
-import { ERRORS } from '../contracts/error-rows.ts';
-import { isFailure } from '../contracts/errors.ts';
+import { ERRORS } from '../contracts/error-table/error-rows.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
 import { redact } from '../tool-calls/results/redact.ts';
+import { whyCancelled } from '../tool-calls/run/cancellation.ts';
 
 type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
 
@@ -55,4 +57,10 @@ function because(cause: ApplicationFailure | undefined) {
 
 function afterPause(milliseconds: number | undefined) {
   return milliseconds === undefined ? {} : { nextRetryDelay: milliseconds };
+}
+
+/** Only the workflow's request ends a model call for good; when a worker shuts down, another one retries the call. */
+export function classifyAbort(error: unknown): unknown {
+  const abandoned = Context.current().cancellationSignal.aborted && !isFailure(error) && whyCancelled() === 'moved';
+  return abandoned ? failure('INTERNAL', { problem: 'the worker stopped during a model call' }, error) : error;
 }

@@ -30,7 +30,7 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> &
   }
 
   async function openIfThere(conversationId: string): Promise<WorkerHandle | undefined> {
-    const [row, conversation] = await Promise.all([parts.store.sandboxes.ofConversation(conversationId), parts.store.conversations.get(conversationId)]);
+    const [row, conversation] = await Promise.all([parts.opened.rowOf(conversationId), parts.store.conversations.get(conversationId)]);
     if (!row || !conversation || row.state === 'destroyed') return undefined;
     const { tenantId, agentId } = conversation;
     return (await parts.opened.open({ conversationId, tenantId, agentId })).handle;

@@ -3,9 +3,10 @@ import type { CallModelArgs } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { restartNote } from '../plugins/dialects/mcp/call-guest.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
+import { serversIn } from '../tool-calls/run/servers-in-sandbox.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
-type Parts = Pick<ActivityDependencies, 'registry' | 'log'> & {
+type Parts = Pick<ActivityDependencies, 'registry' | 'log' | 'agents'> & {
   store: Pick<ActivityDependencies['store'], 'transcript'>;
   opened: Pick<ConversationSandboxes, 'ifAwake'>;
 };
@@ -32,12 +33,14 @@ export function guestsOf({ mcp = {} }: Pick<Agent, 'mcp'>): string[] {
   return Object.keys(mcp).filter((name) => mcp[name] !== undefined && 'where' in mcp[name] && mcp[name].where === 'sandbox');
 }
 
-async function look({ registry, store, opened }: Parts, args: CallModelArgs, names: string[]): Promise<void> {
+async function look({ registry, store, opened, agents }: Parts, args: CallModelArgs, names: string[]): Promise<void> {
   const sandbox = await opened.ifAwake(args);
   if (!sandbox) return;
   const { conversationId, turnId, stepId } = args;
   const enabled = names.filter((name) => registry.plugin(name) !== undefined);
-  if (enabled.length < names.length) await sandbox.endServers(enabled);
+  // Servers of other agents that share the sandbox go on.
+  if (enabled.length < names.length)
+    await sandbox.endServers(serversIn(agents, args.agentId).filter((name) => enabled.includes(name) || !names.includes(name)));
   for (const name of enabled) {
     await registry.plugin(name)?.lookInto?.(args, sandbox, async (why) => {
       await store.transcript.append(conversationId, turnId, stepId, `${stepId}-${name}`, { role: 'note', text: restartNote(name, why) });

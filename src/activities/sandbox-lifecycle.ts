@@ -1,17 +1,25 @@
-import { Context } from '@temporalio/activity';
 import type { FreezeSandboxArgs, HibernateSandboxArgs, SandboxActionArgs, SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import { isShared } from '../contracts/sub-agents/sandbox-use.ts';
+import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
-
-const HEARTBEAT_MS = 5000;
+import { whileBeating } from './checkpoints/while-beating.ts';
 
 /** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
-export function createSandboxLifecycle({ store, sandboxes, opened }: { store: Store; sandboxes: Sandboxes; opened: ConversationSandboxes }) {
+export function createSandboxLifecycle({
+  store,
+  sandboxes,
+  opened,
+}: {
+  store: Pick<Store, 'sandboxUses'>;
+  sandboxes: Sandboxes;
+  opened: ConversationSandboxes;
+}) {
   return {
-    freezeSandbox: ({ mode = 'pause', ...conversation }: FreezeSandboxArgs) => action((sandboxId) => sandboxes.freeze(sandboxId, { mode }))(conversation),
+    freezeSandbox: ({ mode = 'pause', ...conversation }: FreezeSandboxArgs) => (mode === 'idle' ? freezeIdle(conversation) : freezeForPause(conversation)),
     hibernateSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
       action((sandboxId) => sandboxes.hibernate(sandboxId, { otherwise }))(conversation),
     archiveSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
@@ -32,23 +40,30 @@ export function createSandboxLifecycle({ store, sandboxes, opened }: { store: St
     }),
   };
 
+  /** Who shares a sandbox and is idle freezes it, unless the others work in it. A command that starts meanwhile wakes it. */
+  async function freezeIdle({ conversationId }: SandboxActionArgs): Promise<SandboxActionResult> {
+    const row = await opened.rowOf(conversationId);
+    if (!row) return { sandboxTier: 'none' };
+    const owner = row.conversationId ?? conversationId;
+    if (row.state === 'running' && (await store.sandboxUses.isBusy(owner, conversationId))) return { sandboxTier: 'running' };
+    return changed(row, (sandboxId) => sandboxes.freeze(sandboxId, { mode: 'idle' }));
+  }
+
+  function freezeForPause(conversation: SandboxActionArgs): Promise<SandboxActionResult> {
+    return action((sandboxId) => sandboxes.freeze(sandboxId, { mode: 'pause' }))(conversation);
+  }
+
+  /** A conversation that shares the sandbox of another one leaves it as it is. */
   function action(change: (sandboxId: string, conversationId: string) => Promise<SandboxTier>) {
     return async ({ conversationId }: SandboxActionArgs): Promise<SandboxActionResult> => {
-      const row = await store.sandboxes.ofConversation(conversationId);
-      if (!row) return { sandboxTier: 'none' };
-      if (row.state === 'destroyed') return { sandboxTier: 'destroyed' };
-      return { sandboxTier: await change(row.sandboxId, conversationId).catch(tierAfterFailure) };
+      const row = await opened.rowOf(conversationId);
+      if (!row || isShared(await opened.useOf(conversationId))) return { sandboxTier: 'none' };
+      return changed(row, (sandboxId) => change(sandboxId, conversationId));
     };
   }
-}
 
-async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
-  const context = Context.current();
-  const beating = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-  try {
-    return await work();
-  } finally {
-    clearInterval(beating);
+  async function changed({ sandboxId, state }: SandboxRow, change: (sandboxId: string) => Promise<SandboxTier>): Promise<SandboxActionResult> {
+    return { sandboxTier: state === 'destroyed' ? 'destroyed' : await change(sandboxId).catch(tierAfterFailure) };
   }
 }
 

@@ -30,13 +30,18 @@ import { addMetricsRoute } from './observe/metrics-route.ts';
 import { traceRequests } from './observe/trace-requests.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addApprovalRoutes } from './routes/approvals.ts';
+import { addAttachmentRoutes } from './routes/attachments.ts';
 import { addAuditRoutes } from './routes/audit.ts';
 import { addChatRoutes } from './routes/chat/chat.ts';
+import { addCheckpointRoutes } from './routes/checkpoints.ts';
+import { addForkRoutes } from './routes/forks.ts';
 import { addControlRoutes } from './routes/control.ts';
+import { addClientToolRoutes } from './routes/client-tools.ts';
 import { addConversationViews } from './routes/conversation-views.ts';
 import { addConversationRoutes } from './routes/conversations.ts';
-import { addEventRoutes } from './routes/events.ts';
+import { addEventRoutes, addTreeEventRoute } from './routes/events.ts';
 import { addHealthRoutes } from './routes/health.ts';
+import { addMemoryRoutes } from './routes/memory.ts';
 import { addKeyRoutes } from './routes/keys.ts';
 import { addCompletionRoutes } from './routes/openai/completions.ts';
 import { addModelRoutes } from './routes/openai/models.ts';
@@ -46,6 +51,8 @@ import { addTurnRoutes } from './routes/turns.ts';
 import { addUsageRoutes } from './usage/usage.ts';
 import { addCommandRoutes } from './sandbox/command-routes.ts';
 import { addCommandStreamRoutes } from './sandbox/command-stream-routes.ts';
+import { addDiffRoute } from './sandbox/diff-route.ts';
+import { addExportRoute } from './sandbox/export-route.ts';
 import { addFileRoutes } from './sandbox/file-routes.ts';
 import { addSandboxRoute } from './sandbox/sandbox-route.ts';
 import { addFileContentRoutes } from './sandbox/file-content-routes.ts';
@@ -101,7 +108,12 @@ const ROUTES = [
   addConversationViews,
   addTurnRoutes,
   addEventRoutes,
+  addTreeEventRoute,
+  addAttachmentRoutes,
+  addCheckpointRoutes,
+  addForkRoutes,
   addControlRoutes,
+  addClientToolRoutes,
   addApprovalLinkRoutes,
   addApprovalRoutes,
   addApprovalPages,
@@ -112,10 +124,13 @@ const ROUTES = [
   addPluginRoutes,
   addKeyRoutes,
   addLimitRoutes,
+  addMemoryRoutes,
   addUsageRoutes,
   addAuditRoutes,
   addCodecRoutes,
   addSandboxRoute,
+  addDiffRoute,
+  addExportRoute,
   addFileRoutes,
   addFileContentRoutes,
   addFileLinkRoutes,
@@ -149,8 +164,8 @@ export async function createApi({
   codecOrigins = [],
   tracing,
 }: ApiParts): Promise<Api> {
-  const client = { ...given, agents: { ...given.agents, directory: AGENTS_PLACE } };
-  const { store } = client;
+  const { store } = given;
+  const client = { ...given, hosts: createHostClient({ hosts: store.hosts, log }), agents: { ...given.agents, directory: AGENTS_PLACE } };
   await store.prepareTenants();
   const { streamsPerKey, idleMs, tenants, connections, times } = { ...DEFAULT_LIMITS, ...limits };
   const streams = createOpenStreams({ perOwner: streamsPerKey, ...times });
@@ -163,7 +178,7 @@ export async function createApi({
     longshoreBy: (by) => createLongshore({ ...client, by }),
     longshoreFor: (request) => createLongshore({ ...client, by: sourceOf(request) }),
     store,
-    hosts: createHostClient({ hosts: store.hosts, log }),
+    hosts: client.hosts,
     streams,
     limit: createRequestLimiter(createLimitsOfCaller(store.limits, tenants), store.limits),
     readFrames: createFrameReader(store.events),

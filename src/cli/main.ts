@@ -1,4 +1,3 @@
-import { connect } from '../client.ts';
 import { loadConfig } from '../platform/config.ts';
 import { EXIT } from './output/cli.ts';
 import { runCli } from './run-cli.ts';
@@ -21,7 +20,7 @@ const code = await runCli(process.argv.slice(2), {
   err: process.stderr,
   in: process.stdin,
   config: () => loadConfig(),
-  connect,
+  connect: async (options) => (await import('../client.ts')).connect(options),
   onInterrupt(listener) {
     for (const signal of STOPS) process.on(signal, listener);
     return () => STOPS.forEach((signal) => process.off(signal, listener));

@@ -1,29 +1,38 @@
 import { Command, CommanderError } from 'commander';
 import { isFailure } from '../contracts/errors.ts';
+import { approvalsCommand } from './approvals/approvals.ts';
 import { auditCommand } from './keys/audit.ts';
 import { approveCommand } from './conversations/approve.ts';
 import { chatCommand } from './conversations/chat.ts';
 import { printError, type Cli, type CliProcess } from './output/cli.ts';
+import { checkpointsCommand } from './conversations/checkpoints.ts';
 import { closeCommand } from './conversations/close.ts';
 import { devCommand } from './machine/dev.ts';
 import { doctorCommand } from './machine/doctor-command.ts';
 import { exitCodeOf } from './output/exit-code-of.ts';
+import { compactCommand } from './conversations/compact.ts';
+import { diffCommand } from './conversations/diff.ts';
+import { exportCommand } from './conversations/export.ts';
 import { interruptCommand } from './conversations/interrupt.ts';
 import { keysCommand } from './keys/keys.ts';
 import { limitsCommand } from './limits/limits.ts';
 import { listCommand } from './conversations/list.ts';
+import { memoryCommand } from './memory/memory.ts';
 import { pauseCommand } from './conversations/pause.ts';
 import { pluginsCommand } from './plugins/plugins.ts';
 import { retentionCommand } from './removal/retention.ts';
-import { eraseCommand } from './removal/erase.ts';
+import { eraseCommand } from './removal/erase-command.ts';
 import { resumeCommand } from './conversations/resume.ts';
+import { forkCommand } from './conversations/fork.ts';
+import { rewindCommand } from './conversations/rewind.ts';
 import { runConversationCommand } from './conversations/run.ts';
 import { sandboxCommand } from './sandbox/sandbox.ts';
 import { scheduleCommand } from './schedule/schedule.ts';
-import { setupCommand } from './machine/setup.ts';
+import { setupCommand } from './machine/setup-command.ts';
 import { serveCommand } from './machine/serve.ts';
 import { showCommand } from './conversations/show.ts';
-import { templateCommand } from './machine/template.ts';
+import { templateCommand } from './machine/template-command.ts';
+import { skillsCommand } from './skills/skills.ts';
 import { createOutput } from './output/terminal.ts';
 import { usageCommand } from './usage/usage.ts';
 import { webhooksCommand } from './webhooks/webhooks.ts';
@@ -47,6 +56,7 @@ export async function runCli(argv: string[], { out, err, ...rest }: CliProcess):
   }
 }
 
+/** Makes all commands, whichever runs. Their modules import only what describes them; what a command works with is imported by its action. */
 function createProgram(cli: Cli): Command {
   const program = new Command('longshore')
     .description('Agent conversations that survive anything.')
@@ -69,17 +79,26 @@ function createProgram(cli: Cli): Command {
     templateCommand,
     sandboxCommand,
     pluginsCommand,
+    skillsCommand,
     chatCommand,
     runConversationCommand,
     scheduleCommand,
     webhooksCommand,
     listCommand,
     showCommand,
+    checkpointsCommand,
+    diffCommand,
+    exportCommand,
+    rewindCommand,
+    forkCommand,
+    memoryCommand,
     usageCommand,
     pauseCommand,
     resumeCommand,
+    approvalsCommand,
     approveCommand,
     interruptCommand,
+    compactCommand,
     closeCommand,
   ];
   for (const make of makers) program.addCommand(make(cli));

@@ -3,7 +3,7 @@ import { withoutUndefined } from '../common/without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Store } from '../store/store.ts';
 import { auditOptions } from './client-arguments.ts';
-import type { AuditLog } from './types.ts';
+import type { AuditLog } from './types/installation-types.ts';
 
 const DEFAULT_LIMIT = 50;
 

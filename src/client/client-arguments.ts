@@ -1,6 +1,12 @@
+import type { RewindOptions } from '../contracts/checkpoints/checkpoint.ts';
+import { FORK_FILES, type ForkOptions } from '../contracts/forks/fork.ts';
 import { z } from 'zod';
+import { attachmentList } from './attachments/read-attachments.ts';
+import { outputSchema } from './output-schema.ts';
 import { permissionBound } from '../definitions/agents/agent-schema.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
+import type { CompactArgs } from '../contracts/transcript.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { duration as durationSchema } from '../common/duration.ts';
@@ -8,19 +14,10 @@ import { count, id, jsonObject, name, read, readOptions, signal, textSchema } fr
 import { showValue } from '../common/show-value.ts';
 import { USAGE_GROUPS } from '../contracts/usage.ts';
 import { SCOPES } from '../contracts/api-key.ts';
-import type {
-  ApproveOptions,
-  AuditQuery,
-  Chat,
-  ConnectOptions,
-  CreateKeyOptions,
-  EventOptions,
-  ListFilter,
-  SendOptions,
-  SetLimitsOptions,
-  StartOptions,
-} from './types.ts';
-import type { CreateScheduleOptions } from './schedule-types.ts';
+import type { ApproveOptions, Chat, ConnectOptions, EventOptions, ListFilter, RevokeOptions, SendRequest, StartOptions } from './types.ts';
+import type { AuditQuery, CreateKeyOptions, SetLimitsOptions } from './types/installation-types.ts';
+import type { TreeOptions } from './events/read-tree.ts';
+import type { CreateScheduleOptions } from './types/schedule-types.ts';
 
 const STATES = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'] as const satisfies readonly ConversationState[];
 const MAX_LISTED = 10_000;
@@ -32,13 +29,21 @@ const start = z.strictObject({
   user: id,
   // `checkMessageText` validates it and throws an error of its own.
   message: z.unknown().optional(),
+  attachments: attachmentList.optional(),
+  output: outputSchema.optional(),
   tenant: id.optional(),
   unattended: z.boolean().optional(),
   closeWhenDone: z.boolean().optional(),
   conversationId: z.unknown().optional(),
 });
-const send = z.strictObject({ messageId: id.optional(), whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional() });
+const send = z.strictObject({
+  messageId: id.optional(),
+  whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional(),
+  attachments: attachmentList.optional(),
+  output: outputSchema.optional(),
+});
 const events = z.strictObject({ afterSeq: count.optional(), signal: signal.optional() });
+const tree = z.strictObject({ after: textSchema(50_000).optional(), signal: signal.optional() });
 const approve = z.strictObject({
   callId: name,
   answer: z.enum(['allow', 'allow-once', 'deny']),
@@ -47,6 +52,11 @@ const approve = z.strictObject({
   reason: reason.optional(),
   by: textSchema(200, { min: 0 }).optional(),
 });
+const zodSchema = z.custom<z.ZodType<never>>((value) => typeof (value as { safeParseAsync?: unknown } | null)?.safeParseAsync === 'function', {
+  error: 'it is no schema of zod',
+  params: { fix: 'Give one, or leave it out' },
+});
+const compact = z.strictObject({ undo: z.boolean({ error: 'give true or false' }).optional() });
 const pause = z.strictObject({ mode: z.enum(['step', 'now']).optional(), note: reason.optional() });
 const resume = z.strictObject({
   extraTurns: count.optional(),
@@ -60,6 +70,7 @@ const list = z.strictObject({
   agent: name.optional(),
   user: name.optional(),
   tenant: name.optional(),
+  forkedFrom: name.optional(),
   limit: z.int().min(1, `give 1 to ${MAX_LISTED}`).max(MAX_LISTED, `give 1 to ${MAX_LISTED}`).optional(),
 });
 const address = textSchema(2000, { oneLine: true });
@@ -126,7 +137,7 @@ const key = z.strictObject({
   name: id,
   scopes: z.array(z.enum(SCOPES)).min(1, 'give at least one scope'),
   tenant: id.optional(),
-  expiresIn: z.union([textSchema(50), z.number().positive()], { error: 'give milliseconds above 0, or a text such as 24h or 90d' }).optional(),
+  expiresIn: durationSchema.refine((milliseconds) => milliseconds > 0, 'give milliseconds above 0, or a text such as 24h or 90d').optional(),
 });
 
 const auditQuery = z.strictObject({
@@ -139,13 +150,33 @@ const auditQuery = z.strictObject({
   cursor: textSchema(100).optional(),
 });
 
+const rewind = z.strictObject({ confirm: name.optional() });
+
+const fork = z.strictObject({
+  at: name.optional(),
+  files: z.enum(FORK_FILES).optional(),
+  // These two are validated by `startConversation`, which has errors of its own for them.
+  message: z.unknown().optional(),
+  conversationId: z.unknown().optional(),
+});
+
+export const forkOptions = (given: unknown) => readOptions('options of fork', fork, given) as ForkOptions;
 export const auditOptions = (given: unknown) => readOptions('options of audit.list', auditQuery, given) as AuditQuery;
-export const startOptions = (given: unknown) => readOptions('options of start', start, given) as StartOptions;
-export const sendOptions = (given: unknown) => readOptions('options of send', send, given) as SendOptions;
+/** Attachments are a message even without a text. */
+export function startOptions(given: unknown) {
+  const options = readOptions('options of start', start, given) as StartOptions & { output?: JsonObject };
+  return options.message === undefined && options.attachments?.length ? { ...options, message: '' } : options;
+}
+export const sendOptions = (given: unknown) => readOptions('options of send', send, given) as SendRequest;
 export const eventOptions = (given: unknown) => readOptions('options of events', events, given) as EventOptions;
+export const treeOptions = (given: unknown) => readOptions('options of treeEvents', tree, given) as TreeOptions;
 export const approveOptions = (given: unknown) => readOptions('options of approve', approve, given) as ApproveOptions;
 export const pauseOptions = (given: unknown) => readOptions('options of pause', pause, given) as PauseArgs;
+export const compactOptions = (given: unknown) => readOptions('options of compact', compact, given) as CompactArgs;
 export const resumeOptions = (given: unknown) => readOptions('options of resume', resume, given) as ResumeArgs;
+export const rewindOptions = (given: unknown) => readOptions('options of rewind', rewind, given) as RewindOptions;
+const revocation = z.strictObject({ by: textSchema(200).optional() });
+export const revokeOptions = (given: unknown) => readOptions('options of revokeAllowed', revocation, given) as RevokeOptions;
 export const listFilter = (given: unknown) => readOptions('filter of list', list, given) as ListFilter;
 export const connectOptions = (given: unknown) => readOptions('options of connect', connect, given) as ConnectOptions;
 export const scheduleOptions = (given: unknown) => readOptions('options of schedules.create', schedule, given) as CreateScheduleOptions;
@@ -157,7 +188,7 @@ const tenantLimits = z.strictObject({ tenant: name.optional(), key: name.optiona
 export const limitOptions = (given: unknown) => readOptions('options of limits.set', tenantLimits, given) as SetLimitsOptions;
 const rotation = z.strictObject({ overlap: durationSchema.optional(), tenant: name.optional() });
 export const rotationOptions = (given: unknown) => readOptions('options of keys.rotate', rotation, given);
-export const keyOptions = (given: unknown) => readOptions('options of keys.create', key, given) as CreateKeyOptions;
+export const keyOptions = (given: unknown) => readOptions('options of keys.create', key, given) as CreateKeyOptions & { expiresIn?: number };
 export const scheduleNote = (given: unknown): { note?: string } =>
   readOptions('options of schedules.pause', z.strictObject({ note: reason.optional() }), given);
 export const configureOptions = (given: unknown) => readOptions('options of plugins.configure', z.strictObject({ ifVersion: count.optional() }), given);
@@ -169,13 +200,16 @@ const grants = permissionBound.refine(
   `a path of fs may have ${MAX_PATH_BYTES} bytes, and no NUL`,
 );
 export const grantsOf = (given: unknown): PermissionBound => read('permissions', grants, given) as PermissionBound;
+export const toolOf = (given: unknown): string => read('tool', id, given);
 export const nameOf = (what: string, given: unknown): string => read(what, name, given);
 export const seqOf = (given: unknown): number | undefined => read('afterSeq', count.optional(), given);
 export const turnIdOf = (given: unknown): string | undefined => read('turnId', name.optional(), given);
+/** A schema that the caller's own copy of zod may have made. */
+export const zodOf = <Value>(given: z.ZodType<Value> | undefined): z.ZodType<Value> | undefined => read('schema', zodSchema.optional(), given);
 export const flagOf = (what: string, given: unknown): boolean => read(what, z.boolean(), given);
 
 /** A conversation is named by its id, or by the object that `start` and `chat` return. */
-export function conversationIdOf(given: string | Chat): string {
+export function conversationIdOf(given: string | Pick<Chat, 'id'>): string {
   if (typeof given === 'string') return nameOf('conversation', given);
   const named = read('conversation', z.looseObject({ id: name }).optional(), given ?? undefined);
   if (named !== undefined) return named.id;

@@ -1,21 +1,39 @@
 import type { WorkflowHandle } from '@temporalio/client';
+import type { AttachmentContent } from '../contracts/attachments/media.ts';
 import type { AuditAction, AuditSource } from '../contracts/audit.ts';
-import type { PauseArgs, ResolveApprovalArgs, ResolveApprovalResult, ResumeArgs, SendMessageArgs, SendMessageResult } from '../contracts/conversation.ts';
+import type { ClientAnsweredArgs } from '../contracts/client-tool.ts';
+import type { CompactArgs } from '../contracts/transcript.ts';
+import type {
+  PauseArgs,
+  ResolveApprovalArgs,
+  ResolveApprovalResult,
+  ResumeArgs,
+  RevokeAllowedToolArgs,
+  RevokeAllowedToolResult,
+  SendMessageArgs,
+  SendMessageResult,
+} from '../contracts/conversation.ts';
+import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Store } from '../store/store.ts';
+import { keepAttachments } from './attachments/keep-attachments.ts';
+import { readAttachments } from './attachments/read-attachments.ts';
 import { checkMessageText } from './check-message.ts';
+import { checkOutputIn } from './output-schema.ts';
 import { temporalFailure } from './temporal/temporal-failures.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
-import type { ApproveOptions, SendOptions, SentMessage } from './types.ts';
+import type { ApproveOptions, SendRequest, SentMessage } from './types.ts';
 
-type SignalName = 'pause' | 'resume' | 'interrupt' | 'stopAfterStep' | 'cancel' | 'close';
+type SignalName = 'pause' | 'resume' | 'clientAnswered' | 'interrupt' | 'stopAfterStep' | 'cancel' | 'close' | 'compact';
 
 export interface ConversationCalls {
-  send(conversationId: string, text: string, options?: SendOptions): Promise<SentMessage>;
+  send(conversationId: string, text: string, options?: SendRequest): Promise<SentMessage>;
   approve(conversationId: string, options: ApproveOptions): Promise<ResolveApprovalResult>;
-  signal(conversationId: string, name: SignalName, args?: PauseArgs | ResumeArgs): Promise<void>;
+  signal(conversationId: string, name: SignalName, args?: PauseArgs | ResumeArgs | CompactArgs | ClientAnsweredArgs): Promise<void>;
+  revokeAllowed(conversationId: string, args: RevokeAllowedToolArgs): Promise<RevokeAllowedToolResult>;
+  rewind(conversationId: string, args: RewindArgs): Promise<RewindResult>;
   close(conversationId: string): Promise<void>;
   /** Runs a call to Temporal about a conversation and translates its failures into errors of the error table. */
   translated<T>(conversationId: string, call: () => Promise<T>): Promise<T>;
@@ -24,13 +42,17 @@ export interface ConversationCalls {
 /** A worker must process an update. When no worker has done so after this time, the call fails. */
 const UPDATE_DEADLINE_MS = 10_000;
 
+/** Files are written, perhaps after the sandbox was fetched from its archive. */
+const REWIND_DEADLINE_MS = 300_000;
+
+interface CallParts {
+  store: Store;
+  temporal: Pick<TemporalLink, 'address' | 'client'>;
+}
+
 /** The messages to a running conversation, with their errors translated. */
-export function createConversationCalls({ store, temporal }: { store: Store; temporal: TemporalLink }, by: AuditSource): ConversationCalls {
-  /** Written before the call, so that nothing can take effect without a row. */
-  const note = async (action: AuditAction, conversationId: string, target: string, details: JsonObject) => {
-    const row = await store.conversations.get(conversationId);
-    if (row) await store.audit.add({ ...by, action, target, tenantId: row.tenantId, details });
-  };
+export function createConversationCalls({ store, temporal }: CallParts, by: AuditSource): ConversationCalls {
+  const note = notesOf(store, by);
   const translated: ConversationCalls['translated'] = async (conversationId, call) => {
     try {
       return await call();
@@ -39,13 +61,13 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
       throw await temporalFailure(error, { address: temporal.address, conversationId, isKnown });
     }
   };
-  const update = <Result>(conversationId: string, name: string, args: SendMessageArgs | ResolveApprovalArgs) =>
-    translated(conversationId, async () => {
-      const client = await temporal.client();
-      const handle: WorkflowHandle = client.workflow.getHandle(conversationId);
-      const deadline = Date.now() + UPDATE_DEADLINE_MS;
-      return client.withDeadline(deadline, () => handle.executeUpdate<Result, [typeof args]>(name, { args: [args] }));
-    });
+  const update = createUpdate(temporal, translated);
+  /** A closed conversation takes no message; one that is repeated may have been taken before. */
+  const sentBefore = async (error: unknown, conversationId: string, messageId: string): Promise<SendMessageResult> => {
+    const turnId = isFailure(error, 'CONVERSATION_CLOSED') ? await store.transcript.turnOf(conversationId, messageId) : undefined;
+    if (turnId === undefined) throw error;
+    return { turnId, duplicate: true };
+  };
   const signal: ConversationCalls['signal'] = (conversationId, name, args = {}) =>
     translated(conversationId, async () => {
       const client = await temporal.client();
@@ -57,12 +79,17 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
   return {
     translated,
     signal,
-    async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy } = {}) {
-      checkMessageText(text);
-      await store.messages.put(conversationId, messageId, text);
-      // The workflow detects duplicates by the message id. Each update has its own id: for a repeated update id, the server would return its old answer.
-      const args: SendMessageArgs = { messageId, ...(whenBusy && { whenBusy }) };
-      const sent = await update<SendMessageResult>(conversationId, 'sendMessage', args);
+    async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy, output, attachments } = {}) {
+      checkMessageText(text, attachments);
+      const contents = await readAttachments(attachments);
+      if (output) await checkOutputIn(store, conversationId, output);
+      const isNew = await putMessage(store, conversationId, { messageId, text, output, attachments: contents });
+      const turnId = isNew ? undefined : await store.transcript.turnOf(conversationId, messageId);
+      if (turnId !== undefined) return { turnId, messageId, duplicate: true };
+      // The workflow detects duplicates of messages that wait, and of the newest ones, by the message id. Each update has its own id: for a repeated update
+      // id, the server would return its old answer.
+      const args: SendMessageArgs = { messageId, ...(whenBusy && { whenBusy }), ...(output && { output: true }) };
+      const sent = await update<SendMessageResult>(conversationId, 'sendMessage', args).catch((error: unknown) => sentBefore(error, conversationId, messageId));
       return { ...sent, messageId };
     },
     async approve(conversationId, options) {
@@ -71,6 +98,11 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
       await note('approval.answer', conversationId, callId, { conversationId, answer, ...(editedArguments && { edited: true }) });
       return update<ResolveApprovalResult>(conversationId, 'resolveApproval', { ...options, hash });
     },
+    async revokeAllowed(conversationId, args) {
+      await note('approval.revoke', conversationId, conversationId, { tool: args.tool });
+      return update<RevokeAllowedToolResult>(conversationId, 'revokeAllowedTool', args);
+    },
+    rewind: (conversationId, args) => update<RewindResult>(conversationId, 'rewind', args, REWIND_DEADLINE_MS),
     async close(conversationId) {
       await note('conversation.close', conversationId, conversationId, {});
       try {
@@ -79,6 +111,41 @@ export function createConversationCalls({ store, temporal }: { store: Store; tem
         if (!isFailure(error, 'CONVERSATION_CLOSED')) throw error;
       }
     },
+  };
+}
+
+interface NewMessage {
+  messageId: string;
+  text: string;
+  output: JsonObject | undefined;
+  attachments: AttachmentContent[];
+}
+
+/** Stores the message, and its attachments before it, unless there is a message with this id: then that one counts. Returns whether it is new. */
+async function putMessage(store: Store, conversationId: string, { messageId, text, output, attachments }: NewMessage): Promise<boolean> {
+  if (attachments.length === 0) return store.messages.put(conversationId, messageId, text, output);
+  if (await store.messages.read(conversationId, messageId)) return false;
+  return store.messages.put(conversationId, messageId, text, output, await keepAttachments(store, conversationId, attachments));
+}
+
+type UpdateArgs = SendMessageArgs | ResolveApprovalArgs | RevokeAllowedToolArgs | RewindArgs;
+
+/** Sends an update and waits for its result. */
+function createUpdate(temporal: CallParts['temporal'], translated: ConversationCalls['translated']) {
+  return <Result>(conversationId: string, name: string, args: UpdateArgs, deadlineMs = UPDATE_DEADLINE_MS) =>
+    translated(conversationId, async () => {
+      const client = await temporal.client();
+      const handle: WorkflowHandle = client.workflow.getHandle(conversationId);
+      const deadline = Date.now() + deadlineMs;
+      return client.withDeadline(deadline, () => handle.executeUpdate<Result, [UpdateArgs]>(name, { args: [args] }));
+    });
+}
+
+/** Written before a call, so that nothing can take effect without a row. */
+function notesOf(store: Store, by: AuditSource) {
+  return async (action: AuditAction, conversationId: string, target: string, details: JsonObject): Promise<void> => {
+    const row = await store.conversations.get(conversationId);
+    if (row) await store.audit.add({ ...by, action, target, tenantId: row.tenantId, details });
   };
 }
 

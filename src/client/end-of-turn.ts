@@ -1,8 +1,11 @@
 import { failure } from '../contracts/errors.ts';
+import type { Json } from '../contracts/json.ts';
+import { parseAnswer } from '../contracts/output.ts';
 import type { TurnOutcome } from '../contracts/conversation.ts';
-import type { StoredEntry } from '../contracts/transcript.ts';
+import { saidIn, type StoredEntry } from '../contracts/transcript.ts';
+import type { EventData } from '../contracts/events.ts';
 import type { Store } from '../store/store.ts';
-import { readEvents, readStored } from './read-events.ts';
+import { readEvents, readStored } from './events/read-events.ts';
 
 export interface EndedTurn {
   turnId: string;
@@ -11,6 +14,8 @@ export interface EndedTurn {
   message?: string;
   /** The agent's last text in it; empty when the agent wrote none. */
   reply: string;
+  /** The answer as a JSON value, when it had to fit a schema. */
+  output?: Json;
 }
 
 interface TurnOptions {
@@ -27,12 +32,26 @@ export async function endOfTurn(store: Store, conversationId: string, options: T
   const { signal } = options;
   for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
     if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
-    const { outcome, message } = event.data;
-    const reply = lastWords(await store.transcript.read(conversationId), event.turnId);
-    return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply };
+    const { outcome, message, ...data } = event.data;
+    const reply = lastWords(await store.transcript.readAll(conversationId), event.turnId);
+    return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply, ...outputIn(data, reply) };
   }
   if (signal?.aborted !== false) return undefined;
   throw failure('CONVERSATION_CLOSED', { conversationId });
+}
+
+/** The same, for a wait without an end. @throws CONVERSATION_CLOSED also when `signal` aborts before */
+export async function awaitTurn(store: Store, conversationId: string, options: { turnId: string | undefined; signal: AbortSignal }): Promise<EndedTurn> {
+  const turn = await endOfTurn(store, conversationId, options);
+  if (!turn) throw failure('CONVERSATION_CLOSED', { conversationId });
+  return turn;
+}
+
+/** A value that is too large for the event is in the text of the answer, which was checked when it came. */
+export function outputIn({ output, outputCharacters }: Pick<EventData['turn.finished'], 'output' | 'outputCharacters'>, reply: string): { output?: Json } {
+  if (outputCharacters === undefined) return output === undefined ? {} : { output };
+  const parsed = parseAnswer(reply);
+  return 'value' in parsed ? { output: parsed.value } : {};
 }
 
 /** The agent's last text in a turn that finished. @throws TURN_FAILED for any other */
@@ -45,14 +64,17 @@ async function newestTurn(store: Store, conversationId: string): Promise<string 
   const row = await store.conversations.get(conversationId);
   if (row?.status.turnId !== undefined) return row.status.turnId;
   const entries = await store.transcript.read(conversationId);
-  return entries.at(-1)?.turnId;
+  const turnId = entries.at(-1)?.turnId;
+  // The turns that a fork has from its source do not end in its log.
+  const isInherited = turnId !== undefined && row?.status.forkedFrom !== undefined && (await store.events.turnStart(conversationId, turnId)) === 0;
+  return isInherited ? undefined : turnId;
 }
 
 /** The last text of the agent in the turn; empty when the agent wrote none. */
 export function lastWords(transcript: StoredEntry[], turnId: string | undefined): string {
   for (const { turnId: of, entry } of transcript.toReversed()) {
     if (of !== turnId || entry.role !== 'assistant') continue;
-    const text = entry.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+    const text = saidIn(entry);
     if (text !== '') return text;
   }
   return '';

@@ -5,7 +5,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import { fromGrantRows, grantKeyOf, toGrantRows } from '../store/plugin-grants.ts';
 import type { Store } from '../store/store.ts';
 import { grantsOf } from './client-arguments.ts';
-import type { PluginState, Plugins } from './types.ts';
+import type { PluginState, Plugins } from './types/installation-types.ts';
 
 /** Grants permissions to plugins and revokes them. Workers apply the changes. */
 export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['get'], by: AuditSource): Pick<Plugins, 'grant' | 'revoke'> {

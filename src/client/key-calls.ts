@@ -1,12 +1,11 @@
 import type { ApiKey } from '../contracts/api-key.ts';
 import type { AuditSource } from '../contracts/audit.ts';
 import { failure } from '../contracts/errors.ts';
-import { parseDuration } from '../common/duration.ts';
 import { withoutUndefined } from '../common/without-undefined.ts';
 import type { Store } from '../store/store.ts';
 import { keyOptions, nameOf, rotationOptions } from './client-arguments.ts';
 import { makeKeyText, sha256Of } from './key-text.ts';
-import type { Keys } from './types.ts';
+import type { Keys } from './types/installation-types.ts';
 
 const DEFAULT_OVERLAP_MS = 86_400_000;
 
@@ -14,9 +13,8 @@ const DEFAULT_OVERLAP_MS = 86_400_000;
 export function createKeyCalls({ apiKeys }: Pick<Store, 'apiKeys'>, by: AuditSource): Keys {
   return {
     async create(options) {
-      const { name, scopes, tenant, expiresIn } = keyOptions(options);
+      const { name, scopes, tenant, expiresIn: ttlMs } = keyOptions(options);
       const { keyId, secret, text } = makeKeyText();
-      const ttlMs = typeof expiresIn === 'string' ? parseDuration(expiresIn) : expiresIn;
       const facts = withoutUndefined({ keyId, name, scopes, secretSha256: sha256Of(secret), tenantId: tenant, ttlMs });
       const key = await apiKeys.create(facts, by);
       return { ...key, text };

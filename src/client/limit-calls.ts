@@ -2,7 +2,7 @@ import type { AuditSource } from '../contracts/audit.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Store } from '../store/store.ts';
 import { limitOptions } from './client-arguments.ts';
-import type { TenantLimits } from './types.ts';
+import type { TenantLimits } from './types/installation-types.ts';
 
 export function createLimitCalls({ limits, apiKeys }: Pick<Store, 'limits' | 'apiKeys'>, by: AuditSource): TenantLimits {
   return {

@@ -6,7 +6,7 @@ import { MAX_SCHEDULED_MESSAGE_LENGTH, SCHEDULED_WORKFLOW, type ScheduledConvers
 import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import { checkMessageText } from './check-message.ts';
 import { atLeastAMinute, scheduleSpecOf, timingOf } from './schedule-timing.ts';
-import type { CreateScheduleOptions, Schedule } from './schedule-types.ts';
+import type { CreateScheduleOptions, Schedule } from './types/schedule-types.ts';
 import { findAgent, type StartParts } from './start-conversation.ts';
 import { openNote } from './temporal/sealed-note.ts';
 

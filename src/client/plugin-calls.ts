@@ -6,7 +6,7 @@ import type { PluginSettings } from '../store/plugin-rows.ts';
 import type { Store } from '../store/store.ts';
 import { createGrantCalls } from './grant-calls.ts';
 import { configureOptions, flagOf, nameOf, pluginConfig } from './client-arguments.ts';
-import type { PluginState, Plugins } from './types.ts';
+import type { PluginState, Plugins } from './types/installation-types.ts';
 
 /** Plugins of the installation: what the workers report about them and what operators set. */
 export function createPluginCalls(store: Pick<Store, 'plugins'>, by: AuditSource): Plugins {

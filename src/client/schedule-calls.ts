@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import { nameOf, scheduleNote, scheduleOptions } from './client-arguments.ts';
 import { makeSchedule, readSchedule } from './make-schedule.ts';
 import { runOf } from './schedule-runs.ts';
-import type { Schedule, ScheduleRun, Schedules } from './schedule-types.ts';
+import type { Schedule, ScheduleRun, Schedules } from './types/schedule-types.ts';
 import { sealNote } from './temporal/sealed-note.ts';
 import type { StartParts } from './start-conversation.ts';
 import { temporalFailure } from './temporal/temporal-failures.ts';

@@ -2,7 +2,7 @@ import { WorkflowFailedError, WorkflowNotFoundError, type Client, type ScheduleE
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { scheduledConversationId } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
-import type { ScheduleRun } from './schedule-types.ts';
+import type { ScheduleRun } from './types/schedule-types.ts';
 
 interface RunParts {
   client: Client;

@@ -1,7 +1,7 @@
 import type { ScheduleDescription, ScheduleSpec } from '@temporalio/client';
 import { parseDuration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
-import type { Schedule, ScheduleTiming } from './schedule-types.ts';
+import type { Schedule, ScheduleTiming } from './types/schedule-types.ts';
 
 const MINUTE = 60_000;
 const ONE_OF = 'Give one of cron, every and at';

@@ -1,18 +1,28 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { limitsOf } from '../definitions/agents/limits-of.ts';
-import type { Agent } from '../contracts/agent.ts';
-import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus } from '../contracts/conversation.ts';
+import type { AttachmentContent } from '../contracts/attachments/media.ts';
+import type { Agent, AgentLimits, Budget } from '../contracts/agent.ts';
+import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus, type QueuedMessage } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
 import { summaryLine } from '../contracts/markdown.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
+import type { ForkInput } from '../contracts/forks/fork.ts';
+import type { Parent, Share } from '../contracts/sub-agent.ts';
+import type { NewFork } from '../store/conversation/forks.ts';
 import type { Store } from '../store/store.ts';
+import { keepAttachments } from './attachments/keep-attachments.ts';
+import { readAttachments } from './attachments/read-attachments.ts';
 import { checkMessageText } from './check-message.ts';
+import { checkOutput } from './output-schema.ts';
 import { initialSearchAttributes } from './temporal/search-attributes.ts';
 import { showValue } from '../common/show-value.ts';
 import { temporalFailure } from './temporal/temporal-failures.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { StartOptions } from './types.ts';
+
+const DEFAULT_TENANT = 'default';
 
 export interface AgentSource {
   /** The place where agents are looked for, for error messages. */
@@ -21,7 +31,7 @@ export interface AgentSource {
 }
 
 export interface StartParts {
-  store: Pick<Store, 'conversations' | 'messages'>;
+  store: Pick<Store, 'conversations' | 'messages' | 'forks' | 'media'>;
   temporal: Pick<TemporalLink, 'address' | 'client' | 'keys'>;
   agents: AgentSource;
   taskQueue: string;
@@ -30,9 +40,16 @@ export interface StartParts {
 const CONVERSATION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** What programs of ours may say besides. */
-export interface StartRequest extends StartOptions {
+export interface StartRequest extends Omit<StartOptions, 'output'> {
+  output?: JsonObject;
   /** The schedule that starts the conversation. */
   scheduledBy?: ScheduledBy;
+  /** The conversation is that of a sub-agent. */
+  parent?: Parent;
+  /** What is put aside for it, in place of these parts of its agent's budget. */
+  share?: Share;
+  /** The conversation is a fork. */
+  fork?: NewFork;
   /** A conversation that exists must be the user's, too, and not only the tenant's. */
   ofUser?: true;
   /** Ids of the first message and its turn; generated when absent. */
@@ -41,8 +58,10 @@ export interface StartRequest extends StartOptions {
 
 /** Starts the conversation's workflow. Returns its id and the turn of its first message; no turn when it exists already. */
 export async function startConversation(parts: StartParts, options: StartRequest): Promise<{ conversationId: string; turnId?: string }> {
-  if (options.message !== undefined) checkMessageText(options.message);
+  if (options.message !== undefined) checkMessageText(options.message, options.attachments);
+  const attachments = await readAttachments(options.attachments);
   if (options.conversationId !== undefined) checkId(options.conversationId);
+  await checkOutputOf(options);
   const agent = await findAgent(parts.agents, options.agent);
   const client = await parts.temporal.client();
   const input = makeInput(agent, options);
@@ -50,18 +69,45 @@ export async function startConversation(parts: StartParts, options: StartRequest
 
   // The row and the text must exist before the workflow: its first activity reads them.
   const status = initialStatus(input);
-  const isNew = await parts.store.conversations.create({ ...status, status });
+  const isNew = await create(parts.store, status, options.fork);
   if (options.conversationId !== undefined) await refuseForeign(parts.store, input, options);
-  if (input.firstMessage) await parts.store.messages.put(conversationId, input.firstMessage.messageId, options.message ?? '');
+  if (input.firstMessage) await putMessage(parts.store, input.firstMessage.messageId, { ...options, conversationId, attachments });
   try {
     if (await startWorkflow(client, parts, input)) return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
     if (isNew && (await isForeign(client, conversationId, parts.taskQueue))) throw failure('CONVERSATION_EXISTS', { conversationId });
     return { conversationId };
   } catch (error) {
-    // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status.
-    await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
+    // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status. Who gave a task to a
+    // sub-agent tries again, and would take a closed one for one that has ended.
+    if (!options.parent) await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
     throw await temporalFailure(error, { address: parts.temporal.address, conversationId, isKnown: async () => true });
   }
+}
+
+async function create({ conversations, forks }: StartParts['store'], status: ConversationStatus, fork: NewFork | undefined): Promise<boolean> {
+  if (!fork) return conversations.create({ ...status, status });
+  const { agentId, userId, tenantId, forkedFrom } = status;
+  return forks.create({ ...status, status }, fork, [
+    { type: 'conversation.started', data: { agentId, userId, tenantId, ...(forkedFrom && { forkedFrom: { ...forkedFrom } }) } },
+  ]);
+}
+
+interface FirstMessage extends Pick<StartRequest, 'message' | 'output'> {
+  conversationId: string;
+  attachments: AttachmentContent[];
+}
+
+/** A repetition finds the message with its attachments. */
+async function putMessage(store: StartParts['store'], messageId: string, { conversationId, message = '', output, attachments }: FirstMessage): Promise<void> {
+  const isKept = attachments.length > 0 && (await store.messages.read(conversationId, messageId)) !== undefined;
+  const kept = isKept ? [] : await keepAttachments(store, conversationId, attachments);
+  await store.messages.put(conversationId, messageId, message, output, kept);
+}
+
+async function checkOutputOf({ output, message, tenant = DEFAULT_TENANT }: StartRequest): Promise<void> {
+  if (!output) return;
+  if (message === undefined) throw failure('OUTPUT_INVALID', { problem: 'there is no message that it belongs to', fix: 'Give a message, or leave it out' });
+  await checkOutput(tenant, output);
 }
 
 /** Returns false when a workflow with this id exists already. */
@@ -73,7 +119,7 @@ async function startWorkflow(client: Client, { temporal, taskQueue }: StartParts
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       typedSearchAttributes: initialSearchAttributes(input, {
-        state: input.firstMessage ? 'running' : 'idle',
+        state: hasWork(input) ? 'running' : 'idle',
         encrypted: temporal.keys.first !== undefined,
       }),
       staticSummary: summaryLine(summaryOf(input)),
@@ -113,35 +159,60 @@ async function refuseForeign(store: StartParts['store'], { conversationId, tenan
 }
 
 function makeInput(agent: Agent, options: StartRequest): ConversationInput {
-  const newId = (prefix: 'conv' | 'turn' | 'msg') => makeId(prefix, Date.now(), Math.random);
+  const limits = limitsOf(agent);
   return {
-    conversationId: options.conversationId ?? newId('conv'),
+    conversationId: options.conversationId ?? makeId('conv', Date.now(), Math.random),
     agentId: agent.id,
     userId: options.user,
-    tenantId: options.tenant ?? 'default',
-    limits: { ...limitsOf(agent), ...(options.unattended && { unattended: true }) },
+    tenantId: options.tenant ?? DEFAULT_TENANT,
+    limits: { ...limits, ...within(limits.budget, options.share), ...(options.unattended && { unattended: true }) },
+    ...(options.parent && { parent: options.parent }),
+    ...(options.fork && { fork: inputOf(options.fork) }),
     ...(options.scheduledBy && { scheduledBy: options.scheduledBy }),
     ...(options.closeWhenDone && { closeWhenDone: true }),
-    ...(options.message !== undefined && { firstMessage: options.firstMessage ?? { messageId: newId('msg'), turnId: newId('turn') } }),
+    ...(options.message !== undefined && { firstMessage: firstMessageOf(options) }),
   };
 }
 
-function summaryOf({ agentId, userId, scheduledBy }: ConversationInput): string {
-  const who = `${agentId} for ${userId}`;
+function inputOf({ conversationId, transcriptSeq, files }: NewFork): ForkInput {
+  return { conversationId, transcriptSeq, files };
+}
+
+function firstMessageOf({ firstMessage, output }: StartRequest): QueuedMessage {
+  const newId = (prefix: 'turn' | 'msg') => makeId(prefix, Date.now(), Math.random);
+  return { ...(firstMessage ?? { messageId: newId('msg'), turnId: newId('turn') }), ...(output && { output: true }) };
+}
+
+/** The budget of an agent, of which a sub-agent may use no more than its share. */
+function within(budget: Budget, { steps: taskSteps, ...share }: Share = {}): Pick<AgentLimits, 'budget' | 'taskSteps'> {
+  const kinds = Object.keys(share) as (keyof typeof share)[];
+  const lower = Object.fromEntries(kinds.map((kind) => [kind, Math.min(share[kind] ?? Infinity, budget[kind] ?? Infinity)]));
+  return { budget: { ...budget, ...lower }, ...(taskSteps !== undefined && { taskSteps }) };
+}
+
+function summaryOf({ agentId, userId, scheduledBy, fork }: ConversationInput): string {
+  const who = `${agentId} for ${userId}${fork ? `, fork of ${fork.conversationId}` : ''}`;
   return scheduledBy ? `${who}, by schedule ${scheduledBy.scheduleId} of ${scheduledBy.at}` : who;
 }
 
+/** A fork has its files to get. */
+function hasWork({ firstMessage, fork }: ConversationInput): boolean {
+  return firstMessage !== undefined || fork !== undefined;
+}
+
 function initialStatus(input: ConversationInput): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, firstMessage, limits, scheduledBy } = input;
+  const { conversationId, agentId, userId, tenantId, firstMessage, limits, scheduledBy, parent, fork } = input;
   return {
     conversationId,
     agentId,
     userId,
     tenantId,
-    state: firstMessage ? 'running' : 'idle',
+    state: hasWork(input) ? 'running' : 'idle',
     queued: firstMessage ? 1 : 0,
     ...(limits.unattended && { unattended: true }),
     ...(scheduledBy && { scheduledBy }),
+    ...(parent && { parent }),
+    ...(fork && { forkedFrom: { conversationId: fork.conversationId, transcriptSeq: fork.transcriptSeq } }),
     turnsUsed: 0,
     stepsUsed: 0,
     tokensUsed: 0,

@@ -4,7 +4,7 @@ import type { UsageReport, UsageTotals } from '../contracts/usage.ts';
 import type { UsageFilter, UsagePlace } from '../store/service/usage.ts';
 import type { Store } from '../store/store.ts';
 import { usageOptions } from './client-arguments.ts';
-import type { UsageOptions } from './types.ts';
+import type { UsageOptions } from './types/installation-types.ts';
 
 const DEFAULT_LINES = 100;
 const NO_USAGE: UsageTotals = {

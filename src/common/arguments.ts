@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withoutUndefined } from './without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
-import { unstorable } from '../contracts/storable-text.ts';
+import { unstorable } from '../contracts/visible-text.ts';
 import { showValue } from './show-value.ts';
 
 /** Checks an argument of a caller that may be plain JavaScript. @throws INVALID_ARGUMENT naming the argument, its value and what to give instead */
@@ -115,6 +115,9 @@ export const jsonObject = shallow.pipe(z.record(z.string(), z.json())).superRefi
   if (length > MAX_JSON)
     context.addIssue({ code: 'custom', message: `it has ${length} characters as JSON`, params: { fix: `Give up to ${MAX_JSON}` }, input: value });
 });
+
+/** Any JSON value. */
+export const jsonValue = shallow.pipe(z.json({ error: 'give a JSON value, such as a text or an object' }));
 
 const MAX_JSON = 1_000_000;
 const MOST_SHOWN = 3;

@@ -1,13 +1,19 @@
+import type { CheckpointActivities } from './checkpoints/checkpoint.ts';
+import type { ForkActivities } from './forks/fork.ts';
 import type { ApprovalDecision } from './agent.ts';
-import type { ConversationStatus, SandboxTier, TurnOutcome } from './conversation.ts';
+import type { RunByClient, TimeLeft } from './client-tool.ts';
+import type { CompactionActivities, CompactionReason } from './transcript.ts';
+import type { AllowedCall, ConversationStatus, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { EventType } from './events.ts';
 import type { JsonObject } from './json.ts';
+import type { JudgeCallArgs, JudgeCallResult } from './judging.ts';
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
+import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
+import type { OfferLimits } from './sub-agents/sandbox-use.ts';
 import type { Usage } from './usage.ts';
-import type { DeliverWebhooksArgs, DeliverWebhooksResult } from './webhook.ts';
 
 /** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
-export interface ProposedCall {
+export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   callId: string;
   /** Full id, `pluginId:toolId`, or the unknown name that the model used. */
   tool: string;
@@ -28,9 +34,11 @@ export interface ProposedCall {
   retry: 'attach' | 'repeat' | 'once';
   /** One line for the Temporal UI, such as `npm test`. */
   summary: string;
+  /** Of a call that asks: a model judges it while it waits for a person, and may allow it. */
+  auto?: true;
 }
 
-export interface CallModelArgs {
+export interface CallModelArgs extends OfferLimits {
   conversationId: string;
   agentId: string;
   turnId: string;
@@ -39,26 +47,47 @@ export interface CallModelArgs {
   step: number;
   userId: string;
   tenantId: string;
-  /** No person can approve calls. */
-  unattended?: boolean;
   /** Tools that were allowed for the rest of the conversation. */
   allowedTools?: string[];
   /** Bytes that the conversation may store; absent for no limit. */
   storageLimit?: number;
+  /** Tokens that may still be used. Present for sub-agents, for which a step is not begun that would use more. */
+  tokensLeft?: number;
   /** The conversation has a budget of cost: a model whose price is not known is not called. */
   priceRequired?: true;
+  /** The message whose `output`, which is in Postgres, the answer has to fit. Absent: that of the agent, if it has one. */
+  outputOf?: string;
+  /** The answer of the step before did not fit; when this one does not either, the model is not asked again. */
+  repairs?: true;
+  /** How often the prompt of this step was made smaller. Absent from workers of earlier versions, which do not do so. */
+  compactions?: number;
   /** Messages that are accepted before the model is called, and the status from then on. */
   accepts?: { messages: AcceptedMessage[]; status: ConversationStatus };
 }
 /** `accepted`: whether the messages of `accepts` are accepted. Absent without them, and from workers of earlier versions, which call the model without them. */
 export type CallModelResult = ModelOutcome & { accepted?: boolean };
 export type ModelOutcome =
-  | { outcome: 'answered'; calls: ProposedCall[]; usage: Usage; /** True when the model said anything to the user. */ spoke: boolean }
+  | {
+      outcome: 'answered';
+      calls: ProposedCall[];
+      usage: Usage;
+      /** True when the model said anything to the user. */
+      spoke: boolean;
+      /** Present when the answer has to fit a schema. */
+      answer?: AnswerCheck;
+    }
   | { outcome: 'failed'; code: string; message: string }
   /** The model was not called: the conversation has used all of its storage. */
   | { outcome: 'exhausted'; storedBytes: number }
+  /** The model was not called: the step would probably use this many tokens, and fewer are left. */
+  | { outcome: 'unaffordable'; needs: number }
+  /** The model was not called, or refused the prompt as too long: the prompt has to be made smaller first. */
+  | { outcome: 'compact'; reason: CompactionReason }
   /** The model was not called: its messages could not be accepted now. */
   | { outcome: 'unaccepted' };
+
+/** Whether an answer fits the schema that it has to. `pending`: the model has called tools first. `refused`: it does not, and `message` says why. */
+export type AnswerCheck = { outcome: 'fits' } | { outcome: 'pending' } | { outcome: 'refused'; message: string };
 
 /** Arguments of every tool activity; its activity type is the tool's own id. */
 export interface ExecuteToolArgs {
@@ -79,18 +108,20 @@ export interface ExecuteToolArgs {
   storageLimit?: number;
   /** The policy asked for an approval, and the call has it. It runs exactly as it was shown, or not at all. */
   approved?: true;
+  /** What is put aside for the sub-agent of the call. */
+  share?: Share;
 }
 /**
  * How an attach to a tool call ended. `finished`: the result is stored, success or error; `onlyNoted`: the call's code called only behaviors and returned
- * nothing, so its result starts no step. `detached`: the command continues (or stays frozen) without this worker.
- * `unknown`: it was started and no process can know whether it took effect. `interrupted`: it was ended on request.
- * `suspended`: its code waits for calls that it made; `calls` are those that the workflow does not know yet.
+ * nothing, so its result starts no step. `detached`: the command continues (or stays frozen) without this worker. `unknown`: it was started and no process can
+ * know whether it took effect. `interrupted`: it was ended on request. `suspended`: its code waits for calls that it made; `calls` are those that the workflow
+ * does not know yet. `waitsFor`: the conversations of sub-agents that it waits for; `waitsForPlace`: the tree of conversations is full; `client`: for a client.
  */
 export type ExecuteToolResult =
-  | { outcome: 'finished'; isError: boolean; kind?: 'behavior'; onlyNoted?: true; sandboxTier: SandboxTier }
+  | (FinishedCall & { outcome: 'finished'; isError: boolean; kind?: 'behavior'; onlyNoted?: true; sandboxTier: SandboxTier })
   | { outcome: 'detached'; sandboxTier: SandboxTier }
   | { outcome: 'interrupted'; sandboxTier: SandboxTier }
-  | { outcome: 'suspended'; calls: ProposedCall[]; sandboxTier: SandboxTier }
+  | { outcome: 'suspended'; calls: ProposedCall[]; waitsFor?: string[]; waitsForPlace?: true; client?: TimeLeft; sandboxTier: SandboxTier }
   | { outcome: 'unknown'; why: string; sandboxTier: SandboxTier };
 
 export interface SettleCallArgs {
@@ -154,6 +185,8 @@ export interface FinishTurnArgs {
   outcome: TurnOutcome;
   /** The reason, when the turn did not finish normally. */
   message?: string;
+  /** The step whose answer is a JSON value that fits what was asked for. */
+  answeredIn?: string;
   status: ConversationStatus;
 }
 
@@ -187,11 +220,33 @@ export interface InterruptCallArgs {
   callId: string;
 }
 
+export interface CloseSubAgentArgs {
+  conversationId: string;
+  callId: string;
+}
+export interface CloseSubAgentResult {
+  /** Absent while it still closes. */
+  spent?: Spent;
+}
+export interface HoldSubAgentArgs {
+  conversationId: string;
+  callId: string;
+  /** `step`, `now`: pause it in this way. Absent: resume it. */
+  pause?: 'step' | 'now';
+}
+export interface ReportEndArgs {
+  conversationId: string;
+  parent: Parent;
+  spent: Spent;
+}
+
 /** The activities with fixed names; tool calls run under the tool's own id (the worker's `default` activity). */
-export interface ConversationActivities {
+export interface ConversationActivities extends CheckpointActivities, CompactionActivities, ForkActivities<SandboxTier> {
   callModel(args: CallModelArgs): Promise<CallModelResult>;
   /** Stores a result that the model can read for a call that will not run. */
   settleCall(args: SettleCallArgs): Promise<void>;
+  /** Asks the judge of the agent about a call, once. */
+  judgeCall(args: JudgeCallArgs): Promise<JudgeCallResult>;
   recordApproval(args: ApprovalEventArgs): Promise<ApprovalEventResult | undefined>;
   /** Validates arguments edited by an operator and stores them in place of the model's. */
   editArguments(args: EditArgumentsArgs): Promise<EditArgumentsResult>;
@@ -206,6 +261,12 @@ export interface ConversationActivities {
   destroySandbox(args: SandboxActionArgs): Promise<SandboxActionResult>;
   /** Ends a running command, wherever it runs; its call settles as interrupted. */
   interruptCall(args: InterruptCallArgs): Promise<void>;
+  /** Closes the sub-agent of a call. Gives what it has spent if it has ended, or was never started. */
+  closeSubAgent(args: CloseSubAgentArgs): Promise<CloseSubAgentResult>;
+  /** Pauses the sub-agent of a call, or resumes it. */
+  holdSubAgent(args: HoldSubAgentArgs): Promise<void>;
+  /** Tells the conversation that gave a sub-agent its task that it has ended. */
+  reportEnd(args: ReportEndArgs): Promise<void>;
   /** Starts the conversation of a schedule's run. Repeated calls for one run start it once. */
   startScheduled(args: StartScheduledArgs): Promise<StartScheduledResult>;
 }
@@ -217,10 +278,4 @@ export interface ToolProgress {
   stdoutBytes: number;
   stderrBytes: number;
   lastLine: string;
-}
-
-/** The activities of the senders of webhooks, which have a task queue of their own. */
-export interface WebhookActivities {
-  /** Sends what waits for an endpoint, in order, for some seconds. */
-  deliverWebhooks(args: DeliverWebhooksArgs): Promise<DeliverWebhooksResult>;
 }

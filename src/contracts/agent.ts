@@ -1,13 +1,20 @@
+import type { CheckpointPolicy } from './checkpoints/checkpoint.ts';
+import type { ClientTool } from './client-tool.ts';
 import type { JsonObject } from './json.ts';
+import type { MemoryScope } from './memory/memory.ts';
+import type { ContextOptions, DeferOptions } from './prompts/prompt-options.ts';
+import type { SandboxUse } from './sub-agents/sandbox-use.ts';
 
 /** Whether a tool call runs, waits for a person, or is refused. */
 export type ApprovalDecision = 'allow' | 'ask' | 'deny';
+/** What a rule says. `auto`: a model judges the call first, and allows it or hands it over to a person. */
+export type RuleDecision = ApprovalDecision | 'auto';
 
 /** The hints that a rule may name. */
 export type AnnotationHint = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint';
 
 /**
- * One rule of an agent's approval policy. All matching rules are combined: deny overrides ask, and ask overrides allow. A rule matches when every field that
+ * One rule of an agent's approval policy. All matching rules are combined: deny overrides ask, ask overrides auto, and auto overrides allow. A rule matches when every field that
  * it sets matches: `tool` and `plugin` are ids or patterns with `*` (`files:*`), `annotation` is a hint that the tool has, `when` compares arguments by name.
  * `*` in a string matches any text.
  */
@@ -16,7 +23,20 @@ export interface ApprovalRule {
   plugin?: string;
   annotation?: AnnotationHint;
   when?: Record<string, string | number | boolean>;
-  decide: ApprovalDecision;
+  decide: RuleDecision;
+}
+
+/** The model that judges calls for which a rule says `auto`. */
+export interface Judge {
+  /** As the `model` of an agent. */
+  model: string;
+  modelOptions: JsonObject;
+  /** What the operator says about calls, in words. */
+  rules: string[];
+  /** An allowance with less confidence is handed over, from 0 to 1. */
+  minConfidence: number;
+  /** After so many calls in a row that were handed over, people are asked without it, until the user sends another message. */
+  handovers: number;
 }
 
 /** Limits of a conversation. When one is used up, the conversation pauses and reports which. */
@@ -124,14 +144,6 @@ export interface SandboxOptions {
 /** `deny`: the call is refused. `allow`: it runs. `pause`: the conversation pauses, and the approval keeps waiting. */
 export type ApprovalExpiry = 'deny' | 'allow' | 'pause';
 
-/** When the model sees only one line per tool and finds the tools with `tools:search`. */
-export interface DeferOptions {
-  /** With more tools than this, all tools are deferred except the pinned ones. */
-  over: number;
-  /** Ids and patterns of tools that are never deferred. */
-  pin: string[];
-}
-
 /** A server of the Model Context Protocol. `${env.NAME}` in `env`, `headers` and `url` is filled in at each connection, and never stored. */
 export type McpServer = McpProgram | McpGuest | McpRemote;
 
@@ -200,6 +212,8 @@ export interface Agent {
   pluginPins?: Record<string, PluginPin>;
   /** Tool ids and patterns (`files:*`) that the agent may call. */
   tools: string[];
+  /** Absent: none are made. */
+  checkpoints?: CheckpointPolicy;
   sandbox: SandboxOptions;
   approval: ApprovalRule[];
   /**
@@ -211,12 +225,44 @@ export interface Agent {
   /** What happens to an approval that is not answered in time. */
   approvalExpiry: ApprovalExpiry;
   deferTools: DeferOptions;
+  /** When prompts are made smaller. Absent: the defaults. */
+  context?: ContextOptions | 'off';
   budget: Budget;
+  /** With whom it shares files that are kept between conversations. Absent: it has none. */
+  memory?: MemoryScope;
+  /** Agents that it may give tasks to, by the names that the model uses. Absent: none. */
+  agents?: Record<string, SubAgent>;
+  /** JSON Schema that the final answer of each turn has to fit. Absent: any text. */
+  output?: JsonObject;
+  /** Present when a rule says `auto`, or the agent has one nevertheless. */
+  judge?: Judge;
+  /** Tools that clients run, by the names under which they know them. Absent: none. */
+  clientTools?: Record<string, ClientTool>;
+  /** Directories of skills, or patterns of them. Absent: none. */
+  skills?: string[];
+  /** The model is not told what the `AGENTS.md` in its sandbox says. */
+  agentsMd?: 'off';
+  /** It keeps a plan that people see. */
+  plan?: true;
+}
+
+/** How an agent uses another one. */
+export interface SubAgent {
+  /** Id of the agent. */
+  agent: string;
+  /** What it is for; the model reads this. */
+  description: string;
+  /** At most this for each task; what is absent is an eighth of what the conversation has that gives it. The budget of the agent itself holds, too. */
+  budget: Pick<Budget, 'tokens' | 'wallTimeMs' | 'costUsd' | 'steps'>;
+  /** Where it works. Absent: a sandbox of its own. */
+  sandbox?: SandboxUse;
 }
 
 /** The part of an agent that the workflow needs: small, and fixed for one run of the workflow. */
 export interface AgentLimits {
   budget: Budget;
+  /** Model calls in all turns, with those of sub-agents. Only sub-agents have this limit. */
+  taskSteps?: number;
   freezeAfterMs: number;
   /** Absent in conversations that were started by versions without hibernation. */
   hibernateAfterMs?: number;
@@ -224,6 +270,8 @@ export interface AgentLimits {
   /** Absent in conversations that were started by versions without archives. */
   archiveAfterMs?: number;
   onClose: 'destroy' | 'keep';
+  /** Absent: none are made. */
+  checkpoints?: CheckpointPolicy;
   /** Present where the sandbox is destroyed at the end of every turn. */
   persist?: false;
   approvalTimeoutMs: number;
@@ -231,4 +279,6 @@ export interface AgentLimits {
   approvalExpiry?: ApprovalExpiry;
   /** No person can answer: only calls that read and need no approval may run. */
   unattended?: boolean;
+  /** Absent: the agent has no judge. */
+  judge?: Pick<Judge, 'handovers'>;
 }

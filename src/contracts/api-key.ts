@@ -3,6 +3,8 @@ export const SCOPES = [
   'conversations:read',
   'conversations:write',
   'approvals:resolve',
+  'memory:read',
+  'memory:write',
   'webhooks:read',
   'webhooks:write',
   'codec:decode',

@@ -19,6 +19,7 @@ export interface AuditSource {
 export const AUDIT_ACTIONS = [
   'approval.answer',
   'approval.resolved',
+  'approval.revoke',
   'conversation.close',
   'key.create',
   'key.revoke',
@@ -26,6 +27,8 @@ export const AUDIT_ACTIONS = [
   'limits.set',
   'link.create',
   'link.use',
+  'memory.delete',
+  'memory.write',
   'plugin.configure',
   'plugin.disable',
   'plugin.enable',

@@ -1,6 +1,11 @@
 import type { AgentLimits } from './agent.ts';
+import type { WaitingCall } from './client-tool.ts';
+import type { ForkedFrom, ForkInput } from './forks/fork.ts';
+import type { ContextWish } from './transcript.ts';
 import type { JsonObject } from './json.ts';
+import type { PlanItem, ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
+import type { Parent, Share, Spent } from './sub-agent.ts';
 import type { UsageTotals } from './usage.ts';
 
 export const CONVERSATION_WORKFLOW = 'conversation';
@@ -40,6 +45,10 @@ export interface ConversationInput {
   scheduledBy?: ScheduledBy;
   /** The conversation closes itself when it has answered its messages, instead of waiting for more. */
   closeWhenDone?: boolean;
+  /** Present in the conversation of a sub-agent. */
+  parent?: Parent;
+  /** Present in a fork, which gets its files before its first turn. */
+  fork?: ForkInput;
   carried?: CarriedConversation;
 }
 
@@ -48,6 +57,8 @@ export interface QueuedMessage {
   messageId: string;
   turnId: string;
   text?: string;
+  /** The answer has to fit a schema, which is in Postgres with the message. */
+  output?: true;
 }
 
 /** A turn that a note of a tool call started; without a call, an operator started it. */
@@ -62,6 +73,7 @@ export interface CarriedConversation {
   /** Ids of the newest accepted messages, for deduplication across continue-as-new; at most 200. */
   recentMessages: { messageId: string; turnId: string }[];
   wake?: Wake;
+  contextWish?: ContextWish;
   paused?: PauseReason;
   /** Absent while not paused, and in a pause that began under an earlier version. */
   pausedAtMs?: number;
@@ -71,6 +83,8 @@ export interface CarriedConversation {
   sandboxTier: SandboxTier;
   /** Tools that an operator allowed for the rest of this conversation. */
   allowedTools: string[];
+  /** How they were allowed, where that is known; absent when there are none. */
+  allowances?: AllowedTool[];
   extraTurns: number;
   extraTokens: number;
   extraWallTimeMs: number;
@@ -81,6 +95,29 @@ export interface CarriedConversation {
   extraCostUsd?: number;
   /** Where people reach the HTTP service. */
   serviceUrl?: string;
+  /** Calls in a row that the judge has handed over; absent when there are none. */
+  handovers?: number;
+  /** Sub-agents that have not ended; absent when there are none. */
+  subAgents?: LiveSubAgent[];
+  /** Model calls of all turns, with those of sub-agents. Absent in runs of versions that did not count them. */
+  stepsTaken?: number;
+  /** Absent while the agent has none. */
+  plan?: ShownPlan;
+}
+
+/** A sub-agent for which a part of the budget is put aside, or one that waits for that. */
+export interface LiveSubAgent {
+  callId: string;
+  /** What it asks to put aside. */
+  asked: Share;
+  /** What is put aside; absent while it waits. */
+  share?: Share;
+  /** Its conversation; absent until that is known to exist. */
+  conversationId?: string;
+  /** No call waits for it: the conversation gets a message when it has ended. */
+  inBackground?: true;
+  /** It may work in this conversation's sandbox. */
+  sharesSandbox?: true;
 }
 
 // ---- messages to a running conversation (all arguments are one flat JSON object) ----
@@ -97,6 +134,8 @@ export interface SendMessageArgs {
    * busy.
    */
   whenBusy?: WhenBusy;
+  /** The answer has to fit the schema that the client has stored with the message. */
+  output?: true;
 }
 export interface SendMessageResult {
   turnId: string;
@@ -116,6 +155,30 @@ export interface ResolveApprovalArgs {
   reason?: string;
   /** Who answers; shown in the events. */
   by?: string;
+}
+/** A tool that a person has allowed for the rest of the conversation. */
+export interface AllowedTool {
+  tool: string;
+  /** The call whose approval was answered; absent, as the others, when that is not known. */
+  callId?: string;
+  /** As the answer said. */
+  by?: string;
+  /** ISO 8601, UTC. */
+  at?: string;
+}
+/** A call that a rule asks about, and that runs since its tool was allowed for the rest of the conversation. */
+export interface AllowedCall {
+  remembered?: true;
+}
+export interface RevokeAllowedToolArgs {
+  tool: string;
+  /** Who revokes; shown in the events. */
+  by?: string;
+}
+export interface RevokeAllowedToolResult {
+  tool: string;
+  /** False when the tool was not allowed for the rest of the conversation. */
+  revoked: boolean;
 }
 export interface ResolveApprovalResult {
   callId: string;
@@ -168,6 +231,14 @@ export interface ConversationStatus {
   unattended?: boolean;
   /** Present when a schedule started the conversation. */
   scheduledBy?: ScheduledBy;
+  /** Present in the conversation of a sub-agent. */
+  parent?: Parent;
+  /** Present in a fork of another conversation. */
+  forkedFrom?: ForkedFrom;
+  /** How many forks were made of it that remain; absent when there are none. */
+  forks?: number;
+  /** What a sub-agent has used, with its own sub-agents. */
+  spent?: Spent;
   turnId?: string;
   queued: number;
   turnsUsed: number;
@@ -183,8 +254,14 @@ export interface ConversationStatus {
   /** How the last turn ended, and why when it did not finish normally; absent before a turn has ended. */
   lastTurn?: LastTurn;
   pendingApprovals: PendingApproval[];
+  /** Tools that were allowed for the rest of the conversation; absent when there are none. */
+  allowedTools?: AllowedTool[];
   /** Tool calls that run now. */
   runningCalls: { callId: string; tool: string }[];
+  /** Tool calls that wait for a client; absent when there are none. */
+  waitingCalls?: WaitingCall[];
+  /** The plan of the agent; set when the status is read from the database, while there is one. */
+  plan?: PlanItem[];
 }
 
 export interface LastTurn {

@@ -1,4 +1,4 @@
-import { ERRORS } from './error-rows.ts';
+import { ERRORS } from './error-table/error-rows.ts';
 
 export type ErrorCode = keyof typeof ERRORS;
 type Placeholders<T extends string> = T extends `${string}{${infer Name}}${infer Rest}` ? Name | Placeholders<Rest> : never;

@@ -10,6 +10,8 @@ export const SEARCH_ATTRIBUTES = {
   WaitingSince: 'DATETIME',
   /** What its model calls have cost, as far as it is known, in US dollars. */
   CostUsd: 'DOUBLE',
+  /** The conversation that gave a sub-agent its task. */
+  ParentId: 'KEYWORD',
 } as const;
 
 /** Values of Temporal's enum IndexedValueType. */

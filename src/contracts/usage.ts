@@ -7,6 +7,8 @@ export interface Usage {
   cacheReadTokens?: number;
   /** Part of `inputTokens`; absent when the provider did not say. */
   cacheWriteTokens?: number;
+  /** What the provider cleared on its side, where the agent's file asks for it; no part of `inputTokens`. */
+  clearedTokens?: number;
   /** US dollars, by the prices at the time of the call. Null: not known. Absent in calls of versions without prices. */
   costUsd?: number | null;
 }
@@ -62,12 +64,14 @@ export function roundUsd(amount: number): number {
 export function addUsage(first: Usage, second: Usage): Usage {
   const cacheReadTokens = sum(first.cacheReadTokens, second.cacheReadTokens);
   const cacheWriteTokens = sum(first.cacheWriteTokens, second.cacheWriteTokens);
+  const clearedTokens = sum(first.clearedTokens, second.clearedTokens);
   const costUsd = first.costUsd === null || second.costUsd === null ? null : sum(first.costUsd, second.costUsd);
   return {
     inputTokens: first.inputTokens + second.inputTokens,
     outputTokens: first.outputTokens + second.outputTokens,
     ...(cacheReadTokens !== undefined && { cacheReadTokens }),
     ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(clearedTokens !== undefined && { clearedTokens }),
     ...(costUsd !== undefined && { costUsd: costUsd === null ? null : roundUsd(costUsd) }),
   };
 }

@@ -85,3 +85,9 @@ export function eventOfMessage(messageId: string): { conversationId: string; seq
   const [, seq, conversation] = MESSAGE.exec(messageId) ?? [];
   return seq === undefined || conversation === undefined ? undefined : { conversationId: conversation.replaceAll('~', '.'), seq: Number(seq) };
 }
+
+/** The activities of the senders of webhooks, which have a task queue of their own. */
+export interface WebhookActivities {
+  /** Sends what waits for an endpoint, in order, for some seconds. */
+  deliverWebhooks(args: DeliverWebhooksArgs): Promise<DeliverWebhooksResult>;
+}

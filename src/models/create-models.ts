@@ -3,16 +3,20 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { Agent } from '../contracts/agent.ts';
+import { PDF } from '../contracts/attachments/media-type.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Logger } from '../platform/log.ts';
+import { anthropicEdits, clearedByAnthropic } from './anthropic-edits.ts';
 import type { LanguageModelOfProvider } from './measured-arguments.ts';
 import { modelName } from '../common/model-name.ts';
 import type { Model } from './model.ts';
 import { createPrices, type Prices } from './prices/prices.ts';
+import type { TakenMedia } from './media/prompt-media.ts';
 import { createProviderModel } from './provider-model.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 import { createScriptedModel } from './scripted-model.ts';
+import { compactingOf } from './windows.ts';
 
 /** The models of the agents, by their `model` strings. */
 export interface Models {
@@ -30,7 +34,9 @@ interface Provider {
   /** Environment variable of the key. */
   variable: string;
   keyRequired: boolean;
-  traits: Omit<ProviderTraits, 'model' | 'variable'>;
+  traits: Omit<ProviderTraits, 'model' | 'variable' | 'takes'>;
+  /** Media types of files that its models read. */
+  documents: readonly string[];
   connect(name: string, connection: Connection): LanguageModelOfProvider;
 }
 
@@ -38,25 +44,35 @@ const PROVIDERS: Record<string, Provider> = {
   openai: {
     variable: 'OPENAI_API_KEY',
     keyRequired: true,
+    documents: [PDF],
     // A conversation may stay open for longer than the provider keeps answers, so it must not refer to answers that the provider stores.
-    traits: { optionsKey: 'openai', mediaInToolResults: true, defaults: { store: false } },
+    traits: { optionsKey: 'openai', mediaInToolResults: true, defaults: { store: false, strictJsonSchema: false }, takesOutput: true },
     connect: (name, { apiKey, baseUrl }) => createOpenAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
   anthropic: {
     variable: 'ANTHROPIC_API_KEY',
     keyRequired: true,
-    traits: { optionsKey: 'anthropic', mediaInToolResults: true, cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } } },
+    documents: [PDF],
+    traits: {
+      optionsKey: 'anthropic',
+      mediaInToolResults: true,
+      cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } },
+      contextEdits: anthropicEdits,
+      clearedTokens: clearedByAnthropic,
+    },
     connect: (name, { apiKey, baseUrl }) => createAnthropic({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
   google: {
     variable: 'GOOGLE_GENERATIVE_AI_API_KEY',
     keyRequired: true,
+    documents: [PDF],
     traits: { optionsKey: 'google', mediaInToolResults: true },
     connect: (name, { apiKey, baseUrl }) => createGoogleGenerativeAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
   'openai-compatible': {
     variable: 'OPENAI_COMPATIBLE_API_KEY',
     keyRequired: false,
+    documents: [],
     traits: { optionsKey: 'openaiCompatible', mediaInToolResults: false },
     connect: (name, { apiKey, baseUrl }) =>
       createOpenAICompatible({ name: 'openaiCompatible', baseURL: baseUrl ?? '', includeUsage: true, ...(apiKey && { apiKey }) }).chatModel(name),
@@ -102,15 +118,37 @@ function createModel(agent: Agent, readEnvironment: (name: string) => string | u
       fix: `Name one of ${Object.keys(PROVIDERS).join(', ')} and a model, or scripted/<file.yaml>`,
     });
   }
-  const { baseUrl, ...options } = agent.modelOptions;
+  const { baseUrl, images, ...options } = agent.modelOptions;
   const connection = { apiKey: readEnvironment(provider.variable) ?? '', baseUrl: checkBaseUrl(agent.model, prefix, baseUrl) };
   if (provider.keyRequired && !connection.apiKey)
     throw failure('MODEL_AUTH', { model: agent.model, problem: `${provider.variable} is not set`, variable: provider.variable });
   return createProviderModel({
     languageModel: provider.connect(name, connection),
-    traits: { ...provider.traits, model: agent.model, variable: provider.variable },
-    options: options satisfies JsonObject,
+    traits: { ...provider.traits, takes: takenBy(agent.model, provider, images), model: agent.model, variable: provider.variable },
+    options: { ...editsOf(agent, provider), ...options } satisfies JsonObject,
     secret: connection.apiKey,
+  });
+}
+
+/** Options for the provider's own editing of prompts, where the agent's file asks for it. */
+function editsOf(agent: Agent, { traits }: Provider): JsonObject {
+  const { providerEdits = false, window, compactAt = 1 } = compactingOf(agent) ?? {};
+  if (!providerEdits) return {};
+  if (traits.contextEdits && window !== undefined) return traits.contextEdits({ window, compactAt });
+  throw failure('MODEL_NOT_SUPPORTED', {
+    model: agent.model,
+    problem: traits.contextEdits ? 'context.providerEdits needs the window of the model, which is not known' : 'its provider does not edit prompts',
+    fix: traits.contextEdits ? 'Set context.window' : 'Remove context.providerEdits from the file of the agent',
+  });
+}
+
+/** A model of a provider may be one that reads texts only: nobody but the agent's author knows. */
+function takenBy(model: string, { documents }: Provider, images: unknown = true): TakenMedia {
+  if (typeof images === 'boolean') return { images, documents: images ? documents : [] };
+  throw failure('MODEL_NOT_SUPPORTED', {
+    model,
+    problem: `modelOptions.images is ${JSON.stringify(images)}`,
+    fix: 'Write true or false: whether the model sees images and documents',
   });
 }
 

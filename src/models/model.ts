@@ -1,5 +1,6 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { AssistantPart, StoredEntry } from '../contracts/transcript.ts';
+import type { ReadMedia } from './media/prompt-media.ts';
 import type { Usage } from '../contracts/usage.ts';
 
 /** A tool in the form that a model gets. `name` is the provider-safe alias. */
@@ -17,8 +18,18 @@ export interface ModelRequest {
   /** Number of the step in its turn, from 0. */
   step: number;
   instructions: string;
+  /** All of it; a scripted model finds its place in it. */
   transcript: StoredEntry[];
+  /** The entries that the prompt has; absent: all. */
+  shown?: StoredEntry[];
+  /** The answer is to sum up, in the form of `SUMMARY_INSTRUCTIONS`. */
+  sumsUp?: true;
   tools: ModelTool[];
+  /** The most that the answer may have, where it has to be less than what the agent's file allows. */
+  maxOutputTokens?: number;
+  /** JSON Schema that the final answer has to fit. The instructions say so, too. */
+  output?: JsonObject;
+  readMedia?: ReadMedia;
   signal: AbortSignal;
 }
 

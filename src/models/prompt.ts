@@ -1,4 +1,5 @@
 import type { AssistantModelMessage, ModelMessage, SystemModelMessage, ToolModelMessage, ToolResultPart, UserModelMessage } from 'ai';
+import { isStoredMedia, nameOfMedia } from '../contracts/attachments/media.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { ModelRequest, ModelTool } from './model.ts';
@@ -21,9 +22,10 @@ const NO_RESULT = 'This call has no result: it was not run, or its result was lo
  * Turns a transcript into the messages of a provider. Results follow their calls directly, even when notes lie between them; adjacent
  * user messages and notes become one message, because some providers require alternating roles.
  */
-export function toMessages(request: Pick<ModelRequest, 'instructions' | 'transcript' | 'tools'>, traits: PromptTraits): Prompt {
-  const results = new Map(request.transcript.flatMap(({ entry }) => (entry.role === 'tool' ? [[entry.callId, entry] as const] : [])));
-  const messages = request.transcript.reduce<ModelMessage[]>((sofar, stored) => appendEntry(sofar, stored, results, request.tools, traits), []);
+export function toMessages(request: Pick<ModelRequest, 'instructions' | 'transcript' | 'shown' | 'tools'>, traits: PromptTraits): Prompt {
+  const shown = request.shown ?? request.transcript;
+  const results = new Map(shown.flatMap(({ entry }) => (entry.role === 'tool' ? [[entry.callId, entry] as const] : [])));
+  const messages = shown.reduce<ModelMessage[]>((sofar, stored) => appendEntry(sofar, stored, results, request.tools, traits), []);
   const { cacheMark } = traits;
   const last = messages.at(-1);
   if (last && cacheMark) last.providerOptions = cacheMark;
@@ -39,8 +41,13 @@ function appendEntry(
   traits: PromptTraits,
 ): ModelMessage[] {
   if (entry.role === 'user') return appendUser(messages, toUserParts(entry.content));
-  if (entry.role === 'note') return appendUser(messages, [{ type: 'text', text: `<note from="longshore">${entry.text}</note>` }]);
+  if (entry.role === 'note') return appendUser(messages, [{ type: 'text', text: noteText(entry) }]);
   return entry.role === 'assistant' ? appendAssistant(messages, entry, results, tools, traits) : messages;
+}
+
+/** What comes from the guest must not end its note, nor begin one of Longshore's. */
+function noteText({ text, from }: TranscriptEntry & { role: 'note' }): string {
+  return from === undefined ? `<note from="longshore">${text}</note>` : `<note from="${from}">${text.replaceAll(/<(?=\/?note)/gi, '‹')}</note>`;
 }
 
 function appendUser(messages: ModelMessage[], parts: UserParts): ModelMessage[] {
@@ -96,6 +103,7 @@ function toOutput(result: ToolEntry | undefined, mediaAllowed: boolean): ToolRes
 
 function toOutputPart(part: ContentPart): Extract<ToolResultPart['output'], { type: 'content' }>['value'][number] {
   if (part.type === 'text') return { type: 'text', text: part.text };
+  if (isStoredMedia(part)) return { type: 'text', text: nameOfMedia(part) };
   if (part.type === 'image') return { type: 'image-data', data: part.data, mediaType: part.mediaType };
   return { type: 'file-data', data: part.data, mediaType: part.mediaType, filename: part.name };
 }
@@ -108,6 +116,7 @@ function mediaAfter(callId: string, result: ToolEntry | undefined): UserParts {
 function toUserParts(content: ContentPart[]): UserParts {
   const parts = content.flatMap((part): UserParts => {
     if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }];
+    if (isStoredMedia(part)) return [{ type: 'text', text: nameOfMedia(part) }];
     if (part.type === 'image') return [{ type: 'image', image: part.data, mediaType: part.mediaType }];
     return [{ type: 'file', data: part.data, mediaType: part.mediaType, filename: part.name }];
   });
@@ -115,7 +124,7 @@ function toUserParts(content: ContentPart[]): UserParts {
 }
 
 function nameOf(part: ContentPart): string {
-  return part.type === 'file' ? part.name : part.type;
+  return part.type === 'file' ? (part.name ?? part.type) : part.type;
 }
 
 /** A tool that the agent no longer has still needs a name the provider accepts. */

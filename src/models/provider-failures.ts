@@ -13,6 +13,7 @@ export function toModelFailure(error: unknown, traits: Pick<ProviderTraits, 'mod
   const values = { model, problem: describe(error, secret) };
   const kind = classify(error);
   if (kind === 'auth') return failure('MODEL_AUTH', { ...values, variable });
+  if (isTooLong(error)) return failure('MODEL_CONTEXT_TOO_LONG', values);
   if (kind === 'bad-request') return failure('MODEL_BAD_REQUEST', values);
   if (kind === 'unavailable') return failure('MODEL_UNAVAILABLE', values);
   const retryAfterMs = APICallError.isInstance(error) ? readRetryAfter(error.responseHeaders ?? {}) : undefined;
@@ -29,6 +30,24 @@ function classify(error: unknown): 'auth' | 'bad-request' | 'rate-limit' | 'unav
   if (/authentication|permission/.test(words)) return 'auth';
   if (/invalid_request|context_length|content_filter|not_found/.test(words)) return 'bad-request';
   return /rate_limit/.test(words) ? 'rate-limit' : 'unavailable';
+}
+
+/** What providers say of a prompt that does not fit into the model's window. Each has its own words, and few a code. */
+const TOO_LONG = [
+  /context_length_exceeded|exceed_context_size/,
+  /prompt is too long|input is too long|prompt too long/,
+  /(?:maximum|available|max) context (?:length|size|window)/,
+  /(?:maximum|max) prompt length/,
+  /input token count.{0,40}exceeds/,
+  /exceeds? (?:the |this )?(?:model'?s )?(?:maximum )?(?:context|input) (?:window|length|limit)/,
+  /reduce the length of (?:the|your) (?:messages|prompt|input)/,
+];
+
+function isTooLong(error: unknown): boolean {
+  const { message, code, responseBody, statusCode } = (error ?? {}) as { message?: unknown; code?: unknown; responseBody?: unknown; statusCode?: unknown };
+  if (typeof statusCode === 'number' && (statusCode < 400 || statusCode === 429 || statusCode >= 500)) return false;
+  const said = [message, code, responseBody].map((text) => (typeof text === 'string' ? text.slice(0, 4_000) : '')).join(' ');
+  return statusCode === 413 || TOO_LONG.some((pattern) => pattern.test(said.toLowerCase()));
 }
 
 function classifyStatus(status: number | undefined): 'auth' | 'bad-request' | 'rate-limit' | 'unavailable' {

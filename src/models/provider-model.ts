@@ -3,7 +3,9 @@ import { anySignal } from '../common/any-signal.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { AssistantPart } from '../contracts/transcript.ts';
 import { withMeasuredArguments, type LanguageModelOfProvider } from './measured-arguments.ts';
-import type { Model, ModelAnswer, ModelDelta, ModelTool } from './model.ts';
+import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './model.ts';
+import { withMedia } from './media/prompt-media.ts';
+import { withOutput } from './with-output.ts';
 import { toMessages } from './prompt.ts';
 import { toModelFailure } from './provider-failures.ts';
 import type { ProviderTraits } from './provider-traits.ts';
@@ -27,8 +29,12 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
       try {
         const { fullStream } = streamText({
           ...callSettings,
-          model: withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess)),
-          ...toMessages(request, traits),
+          ...limitedAnswer(callSettings, request),
+          model: withOutput(
+            withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess)),
+            traits.takesOutput ? request.output : undefined,
+          ),
+          ...toMessages({ ...request, shown: await withMedia(request, traits.takes) }, traits),
           tools: toToolSet(request.tools),
           providerOptions,
           maxRetries: 0,
@@ -36,7 +42,7 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
           // Errors arrive in the stream; by default the library prints them as well.
           onError: () => undefined,
         });
-        return await collect(fullStream, new AnswerBuilder({ tools: request.tools, onDelta, excesses }), silence.heard);
+        return await collect(fullStream, new AnswerBuilder({ tools: request.tools, onDelta, excesses, clearedTokens: traits.clearedTokens }), silence.heard);
       } catch (error) {
         if (request.signal.aborted) throw request.signal.reason;
         throw toModelFailure(silence.signal.aborted ? silence.signal.reason : error, traits, secret);
@@ -45,6 +51,11 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
       }
     },
   };
+}
+
+/** The smaller one of both limits. */
+function limitedAnswer({ maxOutputTokens: own }: JsonObject, { maxOutputTokens: most }: ModelRequest): { maxOutputTokens?: number } {
+  return most === undefined ? {} : { maxOutputTokens: typeof own === 'number' ? Math.min(own, most) : most };
 }
 
 function watchSilence(): { signal: AbortSignal; heard: () => void; stop: () => void } {
@@ -67,6 +78,13 @@ async function collect(stream: AsyncIterable<TextStreamPart<ToolSet>>, answer: A
 
 type SpokenPart = Exclude<AssistantPart, { type: 'tool-call' }>;
 
+interface AnswerParts {
+  tools: ModelTool[];
+  onDelta: (delta: ModelDelta) => void;
+  excesses: ReadonlyMap<string, string>;
+  clearedTokens: ProviderTraits['clearedTokens'];
+}
+
 /** Collects a stream into an answer. */
 class AnswerBuilder {
   readonly #tools: ModelTool[];
@@ -75,10 +93,13 @@ class AnswerBuilder {
   readonly #excesses: ReadonlyMap<string, string>;
   readonly #parts: AssistantPart[] = [];
   readonly #open = new Map<string, SpokenPart>();
+  readonly #clearedTokens: ProviderTraits['clearedTokens'];
+  #cleared: number | undefined;
   #end: { reason: FinishReason; usage: LanguageModelUsage } | undefined;
 
-  constructor({ tools, onDelta, excesses }: { tools: ModelTool[]; onDelta: (delta: ModelDelta) => void; excesses: ReadonlyMap<string, string> }) {
+  constructor({ tools, onDelta, excesses, clearedTokens }: AnswerParts) {
     this.#tools = tools;
+    this.#clearedTokens = clearedTokens;
     this.#onDelta = onDelta;
     this.#excesses = excesses;
   }
@@ -92,6 +113,9 @@ class AnswerBuilder {
         return this.#addText(part);
       case 'tool-call':
         return this.#addCall(part);
+      case 'finish-step':
+        this.#cleared = this.#clearedTokens?.(part.providerMetadata);
+        return;
       case 'finish':
         this.#end = { reason: part.finishReason, usage: part.totalUsage };
         return;
@@ -111,7 +135,8 @@ class AnswerBuilder {
     if (reason === 'content-filter' && this.#parts.length === 0)
       throw Object.assign(new Error('the content filter of the provider removed the answer'), { code: 'content_filter' });
     const parts = this.#parts.filter((part) => part.type !== 'text' || part.text !== '');
-    return { parts, ...usageOf(usage) };
+    const { usage: used, ...measured } = usageOf(usage);
+    return { parts, usage: { ...used, ...(this.#cleared !== undefined && { clearedTokens: tokens(this.#cleared) }) }, ...measured };
   }
 
   #addText(part: TextStreamPart<ToolSet> & { type: 'text-delta' | 'reasoning-delta' | 'reasoning-start' | 'reasoning-end' }): void {

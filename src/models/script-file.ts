@@ -35,6 +35,8 @@ const step = z
 const script = z.strictObject({
   /** Continues with the first step after the last one. */
   repeat: z.boolean().default(false),
+  /** The answer whenever older steps are summed up. */
+  summary: z.string().min(1).optional(),
   steps: z.array(step).min(1),
 });
 

@@ -15,6 +15,7 @@ export function createScriptedModel(file: string): Model {
   return {
     async answer(request, onDelta) {
       const script = await readScript(file);
+      if (request.sumsUp) return sumUp(script, request);
       const said = request.transcript.flatMap(({ entry }) => (entry.role === 'assistant' ? [entry] : []));
       const last = said.at(-1);
       if (last) checkStep(file, script, said.length - 1, last, request.transcript);
@@ -30,6 +31,12 @@ export function createScriptedModel(file: string): Model {
       return play(step, request, onDelta);
     },
   };
+}
+
+/** A script may have a text for all summaries. */
+function sumUp({ summary = '## Goal\n(nothing)\n## Open work\n(nothing)' }: Script, { transcript }: ModelRequest): ModelAnswer {
+  const parts: AssistantPart[] = [{ type: 'text', text: summary }];
+  return { parts, usage: { inputTokens: estimateTokens(transcript), outputTokens: estimateTokens(parts) } };
 }
 
 function stepAt(script: Script, position: number): ScriptStep | undefined {
@@ -56,7 +63,7 @@ function play(step: ScriptStep, request: ModelRequest, onDelta: (delta: ModelDel
     for (const text of cut(part.text)) onDelta({ type: part.type, text });
   }
   for (const { call, with: input } of step.calls) parts.push({ type: 'tool-call', callId: '', tool: call, arguments: input });
-  return { parts, usage: step.usage ?? { inputTokens: estimateTokens(request.transcript), outputTokens: estimateTokens(parts) } };
+  return { parts, usage: step.usage ?? { inputTokens: estimateTokens(request.shown ?? request.transcript), outputTokens: estimateTokens(parts) } };
 }
 
 function cut(text: string): string[] {

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
-import { Agent, fetch as undiciFetch, type Response as UndiciResponse } from 'undici';
+import type { Agent, Response as UndiciResponse } from 'undici';
 import { abortAfter } from '../common/abort-after.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { createAddressPolicy, oddityOfHost, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
@@ -48,14 +48,14 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   // In lower case, as in URLs.
   const hosts = options.hosts.map((host) => host.toLowerCase());
   const policy = createAddressPolicy(options);
-  const agent = new Agent({ connect: { lookup: checkedLookup(policy), timeout: timeoutMs }, keepAliveTimeout: 4_000 });
+  let agent: Promise<Agent> | undefined;
   return {
     async fetch(target, init = {}) {
       const signal = abortAfter(timeoutMs, ...(init.signal ? [init.signal] : []));
       let hop = await firstHop(target, init, maxBytes);
       for (let redirects = 0; ; redirects += 1) {
         await checkHop(hop, hosts, policy);
-        const response = await send(hop, agent, signal);
+        const response = await send(hop, await (agent ??= openAgent(policy, timeoutMs)), signal);
         if (answers === 'dropped') return await dropBody(response, maxBytes);
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
         if (location === null || init.redirect === 'manual') return await readAll(response, hop.url, maxBytes, redirects > 0);
@@ -65,8 +65,14 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         hop = nextHop(hop, response.status, location);
       }
     },
-    [Symbol.asyncDispose]: async () => agent.destroy(),
+    [Symbol.asyncDispose]: async () => (await agent)?.destroy(),
   };
+}
+
+/** undici is loaded by the first fetch: it takes 0.1 s of processor time, and most processes fetch nothing. */
+async function openAgent(policy: AddressPolicy, timeoutMs: number): Promise<Agent> {
+  const undici = await import('undici');
+  return new undici.Agent({ connect: { lookup: checkedLookup(policy), timeout: timeoutMs }, keepAliveTimeout: 4_000 });
 }
 
 async function firstHop(target: string | URL, init: RequestInit, maxBytes: number): Promise<Hop> {
@@ -126,9 +132,10 @@ function checkedLookup(policy: AddressPolicy): LookupFunction {
 }
 
 async function send({ url, method, headers, body }: Hop, agent: Agent, signal: AbortSignal): Promise<UndiciResponse> {
+  const undici = await import('undici');
   try {
     const carried = body === undefined ? {} : { body };
-    return await undiciFetch(url, { method, headers: [...headers], dispatcher: agent, redirect: 'manual', signal, ...carried });
+    return await undici.fetch(url, { method, headers: [...headers], dispatcher: agent, redirect: 'manual', signal, ...carried });
   } catch (error) {
     throw asFailure(url, error);
   }

@@ -3,7 +3,7 @@ import type { TranscriptEntry } from '../contracts/transcript.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
-import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
+import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './database/event-sql.ts';
 import type { Store } from './store.ts';
 
 /** Whether the statement replaces the status: always, or when it is the one that logs the events. */
@@ -26,9 +26,12 @@ const ACCEPT = `with ${newEvents('$4')}, new_entry as materialized (
 
 export function createMessageAcceptance({ database, announcer }: { database: Database; announcer: Announcer }): Pick<Store['conversations'], 'acceptMessage'> {
   return {
-    async acceptMessage({ turnId, messageId, text, events, status, replaces }) {
+    async acceptMessage({ turnId, messageId, text, attachments, events, status, replaces }) {
       const { conversationId } = status;
-      const entry: TranscriptEntry = { role: 'user', content: [{ type: 'text', text }] };
+      const entry: TranscriptEntry = {
+        role: 'user',
+        content: [...(text === '' && attachments.length > 0 ? [] : [{ type: 'text' as const, text }]), ...attachments],
+      };
       const values = [conversationId, status.state, toJsonText(status), eventsText(events), turnId, messageId, toJsonText(entry), replaces === 'always'];
       const found = await appendingOnce(() => database.query('conversations.acceptMessage', ACCEPT, values));
       if (found.length === 0) throw failure('CONVERSATION_NOT_FOUND', { conversationId });

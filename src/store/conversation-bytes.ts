@@ -3,11 +3,27 @@ import type { Store } from './store.ts';
 
 const REMOVED = '(removed: the conversation was closed long ago)';
 
-/** Rows are claimed by marking them, so that workers that run this at the same time take different ones. The statement is atomic. */
+/** An entry of a transcript without what a call was given and has given. */
+const WITHOUT_DETAILS = `(case entry->>'role'
+        when 'tool' then entry::jsonb || '{"content":[{"type":"text","text":"${REMOVED}"}]}'
+        when 'note' then entry::jsonb || '{"text":"${REMOVED}"}'
+        else jsonb_set(entry::jsonb, '{parts}', (
+          select jsonb_agg(case part->>'type' when 'tool-call' then part || '{"arguments":{}}' else part end order by position)
+          from jsonb_array_elements(entry::jsonb->'parts') with ordinality as item (part, position))) end)::json`;
+const hasDetails = (table: string) => `(entry->>'role' = 'tool'
+      or (entry->>'role' = 'note' and ${table}.key ~ '^(edited|noted|agents-md)-')
+      or (entry->>'role' = 'assistant' and json_array_length(entry->'parts') > 0))`;
+
+/**
+ * Rows are claimed by marking them, so that workers that run this at the same time take different ones. The statement is atomic. One whose
+ * entries a fork reads has to wait for the fork.
+ */
 const COMPACT = `with old as (
     update conversations set compacted_at = clock_timestamp() where conversation_id in (
       select conversation_id from conversations
       where state = 'closed' and compacted_at is null and updated_at < clock_timestamp() - make_interval(secs => $1::float8 * 86400)
+        and not exists (select from transcript_parts p join conversations f on f.conversation_id = p.conversation_id
+          where p.source_id = conversations.conversation_id and f.compacted_at is null)
       order by updated_at limit $2 for update skip locked
     ) returning conversation_id
   ), streamed as (
@@ -15,26 +31,34 @@ const COMPACT = `with old as (
     where events.conversation_id = old.conversation_id and events.type in ('tool.output', 'text.delta', 'reasoning.delta')
   ), told as (
     update events set data = (case
-        when type = 'tool.requested' then data::jsonb - 'arguments'
+        when type in ('tool.requested', 'tool.waiting') then data::jsonb - 'arguments'
+        when type = 'context.compacted' then data::jsonb - 'summary'
+        when type = 'plan.changed' then data::jsonb || '{"items":[]}'
         when type = 'tool.finished' then data::jsonb || '{"text":"${REMOVED}"}'
         else data::jsonb || '{"arguments":{}}' end)::json
     from old
     where events.conversation_id = old.conversation_id
-      and (events.type in ('tool.requested', 'tool.finished') or (events.type like 'tool.approval-%' and events.data->'arguments' is not null))
+      and (events.type in ('tool.requested', 'tool.waiting', 'tool.finished', 'context.compacted', 'plan.changed') or (events.type like 'tool.approval-%' and events.data->'arguments' is not null))
+  ), summed as (
+    delete from compactions using old where compactions.conversation_id = old.conversation_id
+  ), planned as (
+    delete from plans using old where plans.conversation_id = old.conversation_id
   ), called as (
     update tool_calls set arguments = '{}', value = null, content = null from old
     where tool_calls.conversation_id = old.conversation_id
+  ), shown as (
+    delete from media_uses using old where media_uses.conversation_id = old.conversation_id and not by_message
+  ), given as (
+    update client_calls set result = null from old where client_calls.conversation_id = old.conversation_id and client_calls.result is not null
   ), read as (
-    update transcript set entry = (case entry->>'role'
-        when 'tool' then entry::jsonb || '{"content":[{"type":"text","text":"${REMOVED}"}]}'
-        when 'note' then entry::jsonb || '{"text":"${REMOVED}"}'
-        else jsonb_set(entry::jsonb, '{parts}', (
-          select jsonb_agg(case part->>'type' when 'tool-call' then part || '{"arguments":{}}' else part end order by position)
-          from jsonb_array_elements(entry::jsonb->'parts') with ordinality as item (part, position))) end)::json
+    update transcript set entry = ${WITHOUT_DETAILS}
     from old
-    where transcript.conversation_id = old.conversation_id and (entry->>'role' = 'tool'
-      or (entry->>'role' = 'note' and transcript.key ~ '^(edited|noted)-')
-      or (entry->>'role' = 'assistant' and json_array_length(entry->'parts') > 0))
+    where transcript.conversation_id = old.conversation_id and ${hasDetails('transcript')}
+  ), read_of_removed as (
+    update kept_entries set entry = ${WITHOUT_DETAILS}
+    where ${hasDetails('kept_entries')} and holder_id in (select p.holder_id from transcript_parts p join old using (conversation_id))
+      and not exists (select from transcript_parts p join conversations f using (conversation_id)
+        where p.holder_id = kept_entries.holder_id and f.compacted_at is null and f.conversation_id not in (select conversation_id from old))
   )
   select conversation_id from old`;
 

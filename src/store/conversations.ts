@@ -1,24 +1,42 @@
 import { failure } from '../contracts/errors.ts';
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
+import type { PlanItem } from '../contracts/plan/plan.ts';
 import type { EventData } from '../contracts/events.ts';
+import type { ForkedFrom } from '../contracts/forks/fork.ts';
 import type { Announcer } from './database/announcer.ts';
 import { createMessageAcceptance } from './accept-message.ts';
 import { createConversationBytes } from './conversation-bytes.ts';
 import type { Database, SqlValue } from './database/database.ts';
-import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
+import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './database/event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
+import { newestPlan } from './conversation/plans.ts';
 import { toTotals, USAGE_TOTALS, type TotalsRow } from './service/usage-sql.ts';
+import type { WaitingCall } from '../contracts/client-tool.ts';
 import type { ConversationRow, Store } from './store.ts';
 
 // Running calls and the sandbox's state change more often than the status is saved, so they are read from their own tables.
 const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at, stored_bytes::float8 as stored_bytes,
   (select s.state from sandboxes s where s.conversation_id = conversations.conversation_id) as sandbox_state,
-  (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool) order by t.started_at, t.position) from tool_calls t
+  (select json_agg(json_build_object('callId', t.call_id, 'tool', t.tool, 'waits', c.call_id is not null,
+      'expiresAtMs', floor(extract(epoch from c.deadline_at) * 1000)) order by t.started_at, t.position)
+    from tool_calls t left join client_calls c on c.call_id = t.call_id and c.state = 'waiting'
     where t.conversation_id = conversations.conversation_id and t.state = 'running' and t.turn_id = status->>'turnId') as running_calls,
   (select json_build_object('turnId', e.turn_id, 'at', e.at, 'data', e.data) from events e
     where e.conversation_id = conversations.conversation_id and e.type = 'turn.finished' order by e.seq desc limit 1) as last_turn,
+  (${newestPlan('conversations.conversation_id')}) as plan,
+  (select json_build_object('conversationId', f.source_id, 'transcriptSeq', f.transcript_seq) from forks f
+    where f.conversation_id = conversations.conversation_id) as forked_from,
+  (select count(*)::integer from forks f where f.source_id = conversations.conversation_id) as forks,
   (select row_to_json(used) from (select ${USAGE_TOTALS} from model_calls m where m.conversation_id = conversations.conversation_id) used) as used`;
+
+/** A call that has begun; `waits`: for a client. */
+interface RunningCall {
+  callId: string;
+  tool: string;
+  waits: boolean;
+  expiresAtMs: number | null;
+}
 
 interface Row {
   conversation_id: string;
@@ -31,8 +49,11 @@ interface Row {
   updated_at: Date;
   stored_bytes: number;
   sandbox_state: SandboxState | null;
-  running_calls: ConversationStatus['runningCalls'] | null;
+  running_calls: RunningCall[] | null;
   used: TotalsRow;
+  plan: PlanItem[] | null;
+  forked_from: ForkedFrom | null;
+  forks: number;
   last_turn: { turnId: string | null; at: string; data: EventData['turn.finished'] } | null;
 }
 
@@ -119,6 +140,7 @@ const CONDITIONS = {
   agentId: 'agent_id = ',
   userId: 'user_id = ',
   tenantId: 'tenant_id = ',
+  forkedFrom: 'conversation_id in (select conversation_id from forks where source_id = ',
   olderThan: '(created_at, conversation_id) < (select created_at, conversation_id from conversations where conversation_id = ',
 } as const;
 type ConditionName = keyof typeof CONDITIONS;
@@ -127,7 +149,8 @@ async function list(database: Database, filter: Parameters<Store['conversations'
   const names = (Object.keys(CONDITIONS) as ConditionName[]).filter((name) => filter[name] !== undefined);
   // The words of the index, which a value in a placeholder would not find.
   const inbox = filter.hasApprovals ? 'waiting_calls > 0 and ' : '';
-  const conditions = names.map((name, index) => `${CONDITIONS[name]}$${index + 2}${name === 'olderThan' ? ')' : ''}`).join(' and ') || 'true';
+  const conditions =
+    names.map((name, index) => `${CONDITIONS[name]}$${index + 2}${name === 'olderThan' || name === 'forkedFrom' ? ')' : ''}`).join(' and ') || 'true';
   const sql = `select ${COLUMNS} from conversations where ${inbox}${conditions} order by created_at desc, conversation_id desc limit $1`;
   const values: SqlValue[] = [filter.limit, ...names.map((name) => filter[name] ?? null)];
   const rows = await database.query<Row>(`conversations.list:${inbox && 'inbox,'}${names.join()}`, sql, values);
@@ -142,15 +165,35 @@ function toConversation(row: Row): ConversationRow {
     tenantId: row.tenant_id,
     state: row.state,
     status: {
-      ...row.status,
+      ...withoutCalls(row.status),
       sandboxTier: storedTierOf(row),
       storedBytes: row.stored_bytes,
       ...(row.used.calls > 0 && { usage: toTotals(row.used) }),
+      ...(row.forked_from && { forkedFrom: row.forked_from }),
+      ...(row.forks > 0 && { forks: row.forks }),
       ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
-      runningCalls: row.running_calls ?? [],
+      ...(row.plan && row.plan.length > 0 && { plan: row.plan }),
+      ...callsOf(row),
     },
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
+  };
+}
+
+/** Without what the workflow has saved of the calls that wait. */
+function withoutCalls(saved: ConversationStatus): ConversationStatus {
+  const { waitingCalls: _, ...status } = saved;
+  return status;
+}
+
+function callsOf({ running_calls: calls }: Row): Pick<ConversationStatus, 'runningCalls'> & { waitingCalls?: WaitingCall[] } {
+  const runningCalls = (calls ?? []).filter(({ waits }) => !waits).map(({ callId, tool }) => ({ callId, tool }));
+  const waiting = (calls ?? []).filter(({ waits }) => waits);
+  return {
+    runningCalls,
+    ...(waiting.length > 0 && {
+      waitingCalls: waiting.map(({ callId, tool, expiresAtMs }) => ({ callId, tool, ...(expiresAtMs !== null && { expiresAtMs }) })),
+    }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { EventData } from '../contracts/events.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
 import { EVENT_COLUMNS, toEvent, type EventRow } from './database/event-row.ts';
-import { appendingOnce, countEvents, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents } from './event-sql.ts';
+import { appendingOnce, countEvents, eventsText, haveKeys, insertEvents, NEW_EVENTS, newEvents } from './database/event-sql.ts';
 import { createEventWatch } from './database/event-watch.ts';
 import { followEvents } from './follow-events.ts';
 import { followTopic } from './database/follow-topic.ts';

@@ -5,13 +5,16 @@ import { createUsageRows } from './service/usage.ts';
 import { createPreviewLinks } from './service/preview-links.ts';
 import { createApprovalLinks } from './service/approval-links.ts';
 import { createAudit } from './service/audit.ts';
+import { createClientCalls } from './service/client-calls.ts';
 import { createFileLinks } from './service/file-links.ts';
+import { createJudgements } from './service/judgements.ts';
 import { createHosts } from './service/hosts.ts';
 import { createRemoval } from './service/removal.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
 import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
 import { createAnnouncer } from './database/announcer.ts';
+import { createCompactions } from './compactions.ts';
 import { createConversations } from './conversations.ts';
 import { openDatabase } from './database/database.ts';
 import { createEvents } from './events.ts';
@@ -27,6 +30,8 @@ import { createPools } from './pools.ts';
 import { createSandboxRows } from './sandboxes.ts';
 import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
+import { createMemory } from './memory/memory.ts';
+import { createRowsOfConversations } from './conversation/rows-of-conversations.ts';
 import type { Store } from './store.ts';
 import { prepareTenantRole } from './database/tenant-role.ts';
 import { createTemporalHome } from './temporal-home.ts';
@@ -69,6 +74,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     conversations: createConversations(parts),
     messages: createMessages(parts),
     transcript: createTranscript(parts),
+    compactions: createCompactions(parts),
     toolCalls: createToolCalls(parts),
     events: createEvents(parts),
     sandboxes: createSandboxRows(parts),
@@ -78,25 +84,28 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     limits: createLimitRows(parts),
     requestAnswers: createRequestAnswers(parts),
     usage: createUsageRows(parts),
+    judgements: createJudgements(parts),
     audit: createAudit(parts),
     hosts: createHosts({ database, box }),
     removal: createRemoval(parts),
     approvalLinks: createApprovalLinks(parts),
+    clientCalls: createClientCalls(parts),
     fileLinks: createFileLinks(parts),
     previewLinks: createPreviewLinks(parts),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),
     snapshots: createSnapshots(parts),
+    ...createRowsOfConversations(parts),
+    memory: createMemory(parts),
     samples: createSamples(parts),
     blobs,
     plugins: createPluginStates(parts),
     prepareTenants: () => prepareTenantRole(url),
-    async ping() {
-      return database.query('ping', 'select 1', []).then(
+    ping: () =>
+      database.query('ping', 'select 1', []).then(
         () => true,
         () => false,
-      );
-    },
+      ),
     async [Symbol.asyncDispose]() {
       await announcer.settled();
       await listener.close();
@@ -104,3 +113,5 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
     },
   };
 }
+
+/** What hangs on conversations. */

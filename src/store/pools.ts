@@ -2,7 +2,34 @@ import { toJsonText } from './database/json-text.ts';
 import type { Database } from './database/database.ts';
 import { isDuplicate } from './database/database-failures.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
-import type { Store } from './store.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { SandboxRow } from './sandbox-rows.ts';
+
+/** Sandboxes of one host that are created before they are requested. Those of one key are alike; each has a slot, counted from 1. */
+export interface Pools {
+  /** Registers an owner that keeps a pool of that size, for so many milliseconds from now. */
+  own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;
+  /** Removes the owner from all pools except those of these keys. */
+  leave(ownerId: string, keys: { butFor: string[] }): Promise<void>;
+  /** Inserts a row `creating` for a slot, unless the slot has one. */
+  add(row: Pick<SandboxRow, 'sandboxId' | 'hostId' | 'containerName' | 'volumeName' | 'options'>, place: { key: string; slot: number }): Promise<void>;
+  /** Sandboxes that are ready or being created, by slot. */
+  list(hostId: string, key: string): Promise<SandboxRow[]>;
+  /**
+   * Gives a warm sandbox to a conversation that has none, or to a caller without a conversation; those of `preferred` first. Its row is then `creating`, is
+   * found by the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one.
+   */
+  claim(
+    pool: { hostId: string; key: string; preferred: string[] },
+    owner: { sandboxId: string; conversationId?: string; tenantId: string; options: JsonObject; ttlMs?: number },
+  ): Promise<SandboxRow | undefined>;
+  /** Makes the row of an unclaimed sandbox `destroyed`; false when it was already claimed or retired. */
+  retire(sandboxId: string): Promise<boolean>;
+  /** Unclaimed sandboxes whose slot has no owner any more. */
+  unowned(hostId: string): Promise<SandboxRow[]>;
+  /** Removes expired owners, and sandboxes that were retired long ago. */
+  forget(hostId: string): Promise<void>;
+}
 
 const OWN = `insert into pool_owners (owner_id, host_id, pool_key, size, expires_at)
   values ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond')
@@ -30,7 +57,7 @@ const UNOWNED = `select ${SANDBOX_COLUMNS} from sandboxes where host_id = $1 and
 const FORGET = `with expired as (delete from pool_owners where expires_at < clock_timestamp())
   delete from sandboxes where host_id = $1 and pool_slot is not null and state = 'destroyed' and last_used_at < clock_timestamp() - interval '1 hour'`;
 
-export function createPools({ database }: { database: Database }): Store['pools'] {
+export function createPools({ database }: { database: Database }): Pools {
   return {
     async own({ ownerId, hostId, key, size, forMs }) {
       await database.query('pools.own', OWN, [ownerId, hostId, key, size, forMs]);

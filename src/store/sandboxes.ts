@@ -1,7 +1,8 @@
 import { failure } from '../contracts/errors.ts';
+import { entriesOf } from './database/entries-of.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database, SqlValue } from './database/database.ts';
-import { insertEvents } from './event-sql.ts';
+import { insertEvents } from './database/event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
 import type { SandboxChange } from './sandbox-rows.ts';
@@ -28,7 +29,7 @@ const CHANGE = `with before as (
     select changed.*, place.turn_id, place.step_id, json_build_object('type', 'sandbox.changed', 'data', json_strip_nulls(json_build_object(
       'tier', changed.state, 'from', case changed.from_state when 'creating' then 'none' else changed.from_state end, 'lost', $5::text))) as event
     from changed left join lateral (
-      select turn_id, step_id from transcript where transcript.conversation_id = changed.conversation_id and $5::text is not null and changed.state = 'running'
+      select turn_id, step_id from ${entriesOf('changed.conversation_id')} entries where $5::text is not null and changed.state = 'running'
       order by seq desc limit 1
     ) place on true
   ), counter as (

@@ -5,9 +5,14 @@ import type { ConversationEvent, EventData, EventType } from '../contracts/event
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
+import type { CompactionRows } from './compactions.ts';
+import type { StoredMedia } from '../contracts/attachments/media.ts';
 import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { RowsOfConversations } from './conversation/rows-of-conversations.ts';
 import type { ServiceRows } from './service/service-rows.ts';
+import type { Pools } from './pools.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
+import type { MemoryRows } from './memory/memory.ts';
 import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
 import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
@@ -38,6 +43,8 @@ export interface ConversationFilter {
   agentId?: string;
   userId?: string;
   tenantId?: string;
+  /** Only forks of this conversation. */
+  forkedFrom?: string;
   /** Only those with calls that wait for a person. */
   hasApprovals?: true;
   olderThan?: string;
@@ -51,13 +58,18 @@ export interface EventPage {
   bytes?: number;
 }
 
+export interface StoredMessage {
+  text: string;
+  attachments: StoredMedia[];
+}
+
 export interface TemporalNamespace {
   name: string;
   /** The server's own id; a namespace of the same name on another server has another id. Absent when it is not known. */
   id?: string;
 }
 
-export interface Store extends ServiceRows {
+export interface Store extends RowsOfConversations, ServiceRows {
   conversations: {
     /** Inserts the row and the `conversation.started` event; keeps the row that exists with the id. Returns whether it was inserted. @throws CONVERSATION_REMOVING */
     create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<boolean>;
@@ -87,15 +99,22 @@ export interface Store extends ServiceRows {
       turnId: string;
       messageId: string;
       text: string;
+      attachments: StoredMedia[];
       events: NewEvent[];
       status: ConversationStatus;
       replaces: 'always' | 'with-events';
     }): Promise<void>;
   };
   messages: {
-    /** Stores a client's message; two messages with the same id are one message (the first text is kept). */
-    put(conversationId: string, messageId: string, text: string): Promise<void>;
+    /**
+     * Stores a client's message, and the JSON Schema that the answer to it has to fit; two messages with the same id are one message (the first is kept).
+     * Returns whether it was new.
+     */
+    put(conversationId: string, messageId: string, text: string, output?: JsonObject, attachments?: StoredMedia[]): Promise<boolean>;
     get(conversationId: string, messageId: string): Promise<string | undefined>;
+    /** Its text, and what it has besides. */
+    read(conversationId: string, messageId: string): Promise<StoredMessage | undefined>;
+    outputOf(conversationId: string, messageId: string): Promise<JsonObject | undefined>;
   };
   transcript: {
     /** Idempotent by `key`: the same key of one conversation is stored once. Returns whether it was new. */
@@ -105,11 +124,18 @@ export interface Store extends ServiceRows {
      * stored.
      */
     addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string): Promise<boolean>;
-    /** In order; of a number of entries at most, when given. */
+    /** In order, with those that a rewind has taken back; of a number of entries at most, when given. */
+    readAll(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
+    /** What is part of the conversation, in order. */
     read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
+    /** The model's answer of a step. */
+    answerOf(conversationId: string, stepId: string): Promise<Answer | undefined>;
     /** The newest message of the user in a turn. */
     messageOf(conversationId: string, turnId: string): Promise<StoredEntry | undefined>;
+    /** The turn that answers a message of the user, or has. */
+    turnOf(conversationId: string, messageId: string): Promise<string | undefined>;
   };
+  compactions: CompactionRows;
   toolCalls: {
     /** Inserts calls of a step; existing calls are not changed. */
     propose(calls: NewToolCall[]): Promise<void>;
@@ -206,31 +232,8 @@ export interface Store extends ServiceRows {
     /** Changes the owner to another namespace. */
     move(namespace: TemporalNamespace): Promise<void>;
   };
-  /** Sandboxes of one host that are created before they are requested. Those of one key are alike; each has a slot, counted from 1. */
-  pools: {
-    /** Registers an owner that keeps a pool of that size, for so many milliseconds from now. */
-    own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;
-    /** Removes the owner from all pools except those of these keys. */
-    leave(ownerId: string, keys: { butFor: string[] }): Promise<void>;
-    /** Inserts a row `creating` for a slot, unless the slot has one. */
-    add(row: Pick<SandboxRow, 'sandboxId' | 'hostId' | 'containerName' | 'volumeName' | 'options'>, place: { key: string; slot: number }): Promise<void>;
-    /** Sandboxes that are ready or being created, by slot. */
-    list(hostId: string, key: string): Promise<SandboxRow[]>;
-    /**
-     * Gives a warm sandbox to a conversation that has none, or to a caller without a conversation; those of `preferred` first. Its row is then `creating`, is
-     * found by the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one.
-     */
-    claim(
-      pool: { hostId: string; key: string; preferred: string[] },
-      owner: { sandboxId: string; conversationId?: string; tenantId: string; options: JsonObject; ttlMs?: number },
-    ): Promise<SandboxRow | undefined>;
-    /** Makes the row of an unclaimed sandbox `destroyed`; false when it was already claimed or retired. */
-    retire(sandboxId: string): Promise<boolean>;
-    /** Unclaimed sandboxes whose slot has no owner any more. */
-    unowned(hostId: string): Promise<SandboxRow[]>;
-    /** Removes expired owners, and sandboxes that were retired long ago. */
-    forget(hostId: string): Promise<void>;
-  };
+  pools: Pools;
+  memory: MemoryRows;
   snapshots: {
     /** False when the sandbox already has a snapshot of that name. */
     insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;

@@ -1,4 +1,4 @@
-import { countEvents, insertEvents } from './event-sql.ts';
+import { countEvents, insertEvents } from './database/event-sql.ts';
 
 const PARTS =
   'call_id, conversation_id, turn_id, step_id, tool, arguments, hash, state, fence, is_error, requested_at, started_at, finished_at, parent_call_id, value';

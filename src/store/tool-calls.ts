@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
 import type { Announcer } from './database/announcer.ts';
 import type { Database } from './database/database.ts';
-import { eventsText } from './event-sql.ts';
+import { eventsText } from './database/event-sql.ts';
 import { lacksConversation } from './database/database-failures.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { NewEvent, Store } from './store.ts';

@@ -1,5 +1,6 @@
 import { failure } from '../contracts/errors.ts';
-import type { StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import { entriesOf } from './database/entries-of.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { Store } from './store.ts';
@@ -30,10 +31,17 @@ const ADD_ANSWER = `with counter as (
   )
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
 
-const READ = 'select seq, turn_id, step_id, at, entry from transcript where conversation_id = $1 and seq > $2 order by seq limit $3';
+const READ = `select seq, turn_id, step_id, at, entry, rewound
+  from ${entriesOf('$1', 'seq > $2 and not rewound order by seq limit $3')} entries order by seq limit $3`;
+
+const READ_ALL = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'seq > $2 order by seq limit $3')} entries order by seq limit $3`;
 
 const MESSAGE_OF = `select seq, turn_id, step_id, at, entry from transcript
   where conversation_id = $1 and turn_id = $2 and entry->>'role' = 'user' order by seq desc limit 1`;
+
+const ANSWER_OF = `select entry from transcript where conversation_id = $1 and key = $2 and entry->>'role' = 'assistant'`;
+
+const TURN_OF = `select turn_id from transcript where conversation_id = $1 and key = $2 and entry->>'role' = 'user'`;
 
 interface Row {
   seq: number;
@@ -41,6 +49,7 @@ interface Row {
   step_id: string | null;
   at: Date;
   entry: TranscriptEntry;
+  rewound?: boolean;
 }
 
 export function createTranscript({ database }: { database: Database }): Store['transcript'] {
@@ -63,13 +72,26 @@ export function createTranscript({ database }: { database: Database }): Store['t
       const rows = await database.query<Row>('transcript.read', READ, [conversationId, afterSeq, limit ?? null]);
       return rows.map(entryOf);
     },
+    async readAll(conversationId, afterSeq = 0, limit) {
+      const rows = await database.query<Row>('transcript.readAll', READ_ALL, [conversationId, afterSeq, limit ?? null]);
+      return rows.map(entryOf);
+    },
+    async answerOf(conversationId, stepId) {
+      const [row] = await database.query<{ entry: Answer }>('transcript.answerOf', ANSWER_OF, [conversationId, stepId]);
+      return row?.entry;
+    },
     async messageOf(conversationId, turnId) {
       const [row] = await database.query<Row>('transcript.messageOf', MESSAGE_OF, [conversationId, turnId]);
       return row && entryOf(row);
     },
+    async turnOf(conversationId, messageId) {
+      const [row] = await database.query<{ turn_id: string }>('transcript.turnOf', TURN_OF, [conversationId, messageId]);
+      return row?.turn_id;
+    },
   };
 }
 
-function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry }: Row): StoredEntry {
-  return { seq, turnId, ...(stepId !== null && { stepId }), at: at.toISOString(), entry };
+function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry, rewound }: Row): StoredEntry {
+  const place = { seq, turnId, ...(stepId !== null && { stepId }) };
+  return { ...place, at: at.toISOString(), ...(rewound && { rewound }), entry };
 }

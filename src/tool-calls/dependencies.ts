@@ -1,5 +1,6 @@
 import type { ApprovalLink } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
+import type { Parent, Share, SubAgentEnd } from '../contracts/sub-agent.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Logger } from '../platform/log.ts';
 import type { CallMetrics } from '../metrics/worker-metrics.ts';
@@ -8,6 +9,7 @@ import type { PluginServices } from '../plugins/api/plugin-services.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
+import type { SkillShelf } from './skills/skill-shelf.ts';
 
 /** Starts a conversation, or finds the one with that id. */
 export type StartConversation = (options: {
@@ -20,6 +22,29 @@ export type StartConversation = (options: {
   closeWhenDone: boolean;
   scheduledBy: ScheduledBy;
 }) => Promise<{ conversationId: string }>;
+
+/** What a worker does with the conversations of sub-agents. Each call may be repeated. */
+export interface SubAgentCalls {
+  /** Starts the conversation, or finds the one with that id. */
+  start(options: {
+    conversationId: string;
+    agent: string;
+    user: string;
+    tenant: string;
+    message: string;
+    parent: Parent;
+    share: Share;
+    unattended: boolean;
+  }): Promise<void>;
+  /** Sends a message; the same id is one message. @throws CONVERSATION_CLOSED */
+  send(conversationId: string, messageId: string, text: string): Promise<void>;
+  close(conversationId: string): Promise<void>;
+  pause(conversationId: string, mode: 'step' | 'now'): Promise<void>;
+  resume(conversationId: string): Promise<void>;
+  tellParent(conversationId: string, end: SubAgentEnd): Promise<void>;
+  /** Says that a call, which waited for a place in the tree, has one. */
+  tellOfPlace(conversationId: string, callId: string): Promise<void>;
+}
 
 /** Where people reach the HTTP service, for the details of conversations in Temporal. */
 export interface ServiceLinks {
@@ -35,9 +60,12 @@ export interface ActivityDependencies {
   registry: Registry;
   /** By agent id. */
   agents: ReadonlyMap<string, Agent>;
+  /** Absent: no agent has skills. */
+  skills?: Pick<SkillShelf, 'of'>;
   models: Models;
   services: PluginServices;
   startConversation: StartConversation;
+  subAgents: SubAgentCalls;
   /** Absent when it is not known where people reach the HTTP service. */
   service?: ServiceLinks | undefined;
   log: Logger;

@@ -3,11 +3,11 @@ import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
-import type { StartConversation } from '../tool-calls/dependencies.ts';
 import type { Config } from '../platform/config.ts';
 import { readEncryptionKeys } from '../platform/encryption-keys.ts';
 import { checkNamespace } from '../client/temporal/own-namespace.ts';
-import { startConversation } from '../client/start-conversation.ts';
+import { createConversationCalls, type ConversationCalls } from '../client/conversation-calls.ts';
+import { startConversation, type StartRequest } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
@@ -15,6 +15,7 @@ import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { startReaper } from './start-reaper.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
+import { createSubAgentCalls } from './sub-agent-calls.ts';
 import { serviceLinks } from './service-links.ts';
 import { workerDataConverter } from './worker-data-converter.ts';
 import { createWebhookWorker } from './webhook-worker.ts';
@@ -39,9 +40,11 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
   const dataConverter = workerDataConverter(readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS));
   const workflowBundle = await loadWorkflowBundle({ home: config.LONGSHORE_HOME, log, dataConverter });
   const connection = options.connection ?? (await connectTo(config));
-  const { workflow: workflows } = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+  const { workflow: workflows } = client;
+  const starting = conversationsOn(client, options);
   const create = async () => {
-    const conversations = await createOn(connection, options, { workflowBundle, dataConverter });
+    const conversations = await createOn(connection, { ...options, ...starting }, { workflowBundle, dataConverter });
     const webhooks = await createWebhookWorker({ ...options, connection, workflows, dataConverter });
     return { conversations, webhooks, host: await serveHost({ ...options, config: hostOf(config) }) };
   };
@@ -51,7 +54,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
   });
   return {
     async run() {
-      const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, workflows }) });
+      const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, ...starting, workflows }) });
       const webhooks = workers.webhooks.start();
       try {
         await workers.conversations.run();
@@ -69,9 +72,15 @@ function hostOf({ LONGSHORE_HOST_ADDRESS = '127.0.0.1:0', LONGSHORE_HOST_ID = ho
   return { LONGSHORE_HOST_ADDRESS, LONGSHORE_HOST_ID };
 }
 
+/**
+ * By the clock. When the code of a workflow takes longer, Node.js ends the whole process ("async hook stack has become corrupted"): on a machine that is very busy,
+ * the default of 5 s did that to workers that only waited for a processor. Temporal's library takes it, though its types do not list it.
+ */
+export const PATIENT = { isolateExecutionTimeout: '60s' } as const;
+
 async function createOn(
   connection: NativeConnection,
-  options: WorkerOptions,
+  options: WorkerOptions & ReturnType<typeof conversationsOn>,
   parts: { workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>; dataConverter: DataConverter },
 ): Promise<Worker> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue } = options.config;
@@ -83,7 +92,7 @@ async function createOn(
     taskQueue,
     ...parts,
     activities: {
-      ...createActivities({ ...options, service: serviceLinks(options), startConversation: starterOn(connection, options, parts.dataConverter) }),
+      ...createActivities({ ...options, service: serviceLinks(options) }),
     },
     ...(options.tracing && { interceptors: { activity: [traceActivities({ ...options, tracing: options.tracing })] } }),
     // A heartbeat receives a cancellation; by default, up to a minute may pass between two heartbeats.
@@ -92,17 +101,20 @@ async function createOn(
     // Short calls may end during the grace time; the others are then detached. At the force time, the process ends in any case.
     shutdownGraceTime: '5s',
     shutdownForceTime: '60s',
+    ...PATIENT,
     // After a worker has died, its conversations wait this long before another worker takes them over.
     stickyQueueScheduleToStartTimeout: '2s',
   });
 }
 
 /** Starts conversations as clients do, with the agents of this worker and on its own task queue. */
-function starterOn(connection: NativeConnection, { store, agents, config }: WorkerOptions, dataConverter: DataConverter): StartConversation {
-  const client = new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter });
+function conversationsOn(client: Client, { store, agents, config }: WorkerOptions) {
   const temporal = { address: config.TEMPORAL_ADDRESS, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS), client: async () => client };
   const source = { directory: config.LONGSHORE_AGENTS, load: async () => agents };
-  return (options) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
+  const send: ConversationCalls['send'] = (conversationId, text, how) =>
+    createConversationCalls({ store, temporal }, { actor: { kind: 'conversation', id: conversationId } }).send(conversationId, text, how);
+  const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
+  return { startConversation: start, subAgents: createSubAgentCalls(client, start, send) };
 }
 
 async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {

@@ -3,6 +3,9 @@ import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import type { ConversationStatus } from '../contracts/conversation.ts';
+import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
+import { NOTHING, tellOfEnd } from '../tool-calls/run/sub-agents.ts';
 import type { Store } from '../store/store.ts';
 import { fateOf } from './removal/fate-of.ts';
 
@@ -12,6 +15,7 @@ export interface ConversationReaperParts {
   /** By id; an agent defines what happens to the sandboxes of its closed conversations. */
   agents: ReadonlyMap<string, Agent>;
   workflows: Pick<WorkflowClient, 'getHandle'>;
+  subAgents: Pick<SubAgentCalls, 'close' | 'tellParent' | 'tellOfPlace'>;
   log: Logger;
 }
 
@@ -25,7 +29,7 @@ const GRACE_MS = 60_000;
 
 /**
  * Creates the function that runs one round. A round closes conversations that their workflow could not close: their rows are open, but the workflow was
- * terminated, has failed, or does not exist. Returns the ids of those it closed. Several workers may do this at once. A round ends early on abort.
+ * terminated, has failed, or does not exist. Sub-agents whose parents have ended are asked to close. Returns the ids of those it closed. Several workers may do this at once. A round ends early on abort.
  */
 export function createConversationReaper(parts: ConversationReaperParts): ConversationReaper {
   const { store, log } = parts;
@@ -36,12 +40,15 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
     const closed: string[] = [];
     const waiting = open.values();
     const work = async () => {
-      for (const { conversationId, agentId, untouchedMs } of waiting) {
+      for (const { conversationId, agentId, untouchedMs, status } of waiting) {
         if (signal.aborted) return;
         const fate = await fateOf(parts.workflows, conversationId);
+        if (fate === 'alive') await closeOrphan(parts, status);
         if (fate === 'alive' || (fate === 'absent' && untouchedMs < GRACE_MS)) continue;
         if (!(await letGoOfSandbox(parts, conversationId, agentId))) continue;
-        if (await store.conversations.close(conversationId, { by: 'reaper', workflow: fate })) closed.push(conversationId);
+        if (!(await store.conversations.close(conversationId, { by: 'reaper', workflow: fate }))) continue;
+        closed.push(conversationId);
+        if (status.parent) await tellOfEnd(parts, status.parent, status.spent ?? NOTHING);
       }
     };
     const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
@@ -49,6 +56,15 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     return closed;
   };
+}
+
+/** A sub-agent whose parent is closed or gone works for nobody: its parent was terminated, or could not wait for it. */
+async function closeOrphan({ store, subAgents, log }: ConversationReaperParts, { conversationId, parent }: ConversationStatus): Promise<void> {
+  if (!parent) return;
+  const row = await store.conversations.get(parent.conversationId);
+  if (row && row.state !== 'closed') return;
+  log.warn({ conversationId, parent: parent.conversationId }, 'a sub-agent is closed whose parent has ended');
+  await subAgents.close(conversationId);
 }
 
 /** False when it has to be retried, by this worker or by one of the sandbox's own host. */

@@ -2,9 +2,12 @@ import { join } from 'node:path';
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { parseDuration } from '../common/duration.ts';
 import { loadAgents } from '../definitions/agents/load-agents.ts';
+import { loadSkills } from '../definitions/skills/load-skills.ts';
+import { createSkillShelf, type SkillShelf } from '../tool-calls/skills/skill-shelf.ts';
 import { searchableTools } from '../tool-calls/offer/offer-tools.ts';
 import { checkDatabaseUrl, readEnvironment, type Config } from '../platform/config.ts';
 import type { Agent } from '../contracts/agent.ts';
+import { CLIENT_PLUGIN, clientToolId } from '../contracts/client-tool.ts';
 import { readEncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
 import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
@@ -12,12 +15,19 @@ import { startSampling } from '../metrics/sample-sandboxes.ts';
 import { serveMetrics } from '../metrics/serve-metrics.ts';
 import { createModels, type Models } from '../models/create-models.ts';
 import { readPrices } from '../models/prices/read-prices.ts';
+import { createAttachmentsPlugin } from '../plugins/builtin/attachments.ts';
+import { createAgentsPlugin } from '../plugins/builtin/agents.ts';
 import { BUILTIN_PLUGINS } from '../plugins/builtin/builtin-plugins.ts';
 import { openIsolates, type Isolates } from '../plugins/isolates/load-isolated.ts';
+import { createContextPlugin } from '../plugins/builtin/context.ts';
+import { createPlanPlugin } from '../plugins/builtin/plan.ts';
+import { createSkillsPlugin } from '../plugins/builtin/skills.ts';
+import { createMemoryPlugin } from '../plugins/builtin/memory/memory.ts';
 import { createToolsPlugin } from '../plugins/builtin/tools.ts';
 import { createPluginServices } from '../plugins/load/create-plugin-services.ts';
 import { openPluginManager, type PluginManager } from '../plugins/manager/plugin-manager.ts';
 import { sourcesOf } from '../plugins/manager/plugin-source.ts';
+import { checkOutputs } from './check-outputs.ts';
 import { unmatchedRules } from '../plugins/approval/unmatched-rules.ts';
 import { watchPlugins } from '../plugins/manager/watch-plugins.ts';
 import { createLister } from '../plugins/dialects/mcp/list-in-sandbox.ts';
@@ -36,13 +46,15 @@ import { createWorker } from './create-worker.ts';
  */
 export async function runWorker(config: Config, log: Logger): Promise<void> {
   const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
+  await checkOutputs(agents);
   const prices = await readPrices(config.LONGSHORE_PRICES);
   const names = sourcesOf(agents.values()).map(({ name }) => name);
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log, ...isolatesOptionsOf(config) }) : undefined;
   const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
   await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config, keys });
-  await using plugins = await openPlugins({ config, agents, isolates, store, log });
+  const skills = createSkillShelf({ store, loaded: await loadSkills(agents.values()) });
+  await using plugins = await openPlugins({ config, agents, isolates, store, skills, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
   const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
@@ -62,7 +74,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   });
   addServers(plugins, mcp, log);
   for (const agent of agents.values()) {
-    const problems = unmatchedRules(agent, registry.tools);
+    const problems = unmatchedRules(agent, [...registry.tools, ...clientToolsOf(agent)]);
     if (problems.length > 0) log.warn({ agent: agent.id, problems }, 'rules of an agent match no tool or plugin');
   }
   await using services = createPluginServices(config, (pluginId) => plugins.configOf(pluginId));
@@ -77,7 +89,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
     await using _served = address === undefined ? undefined : await serveMetrics({ address, metrics, store, plugins: health, log });
     await using _sampling = startSampling({ store, sandboxes, log });
     await using tracing = await openTracing(config, { service: 'longshore-worker', log });
-    const worker = await createWorker({ config, store, sandboxes, registry, agents, models, services, metrics, tracing, log });
+    const worker = await createWorker({ config, store, sandboxes, registry, agents, skills, models, services, metrics, tracing, log });
     const running = worker.run();
     log.info({ taskQueue: config.LONGSHORE_TASK_QUEUE, agents: [...agents.keys()], tools: registry.tools.length }, 'worker ready');
     await running;
@@ -98,6 +110,7 @@ interface Loading {
   /** Undefined when no plugin needs an isolated process. */
   isolates: Isolates | undefined;
   store: Store;
+  skills: SkillShelf;
   log: Logger;
 }
 
@@ -112,11 +125,18 @@ function tellFence(isolates: Isolates, log: Logger): void {
 }
 
 /** Loads the agents' plugins beside the built-in ones. A plugin that fails to load is logged; agents that need it fail with a clear message. */
-function openPlugins({ config, agents, isolates, store, log }: Loading): Promise<PluginManager> {
+function openPlugins({ config, agents, isolates, store, skills, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
   if (isolates) tellFence(isolates, log);
   const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
+  const recalled = createContextPlugin((conversationId) => store.transcript.read(conversationId));
+  const usesSandbox = (registry: Registry) => (agentId: string) => {
+    const agent = agents.get(agentId);
+    return agent !== undefined && registry.forAgent(agent).some(({ isolation }) => isolation === 'container');
+  };
+  const saved = createAttachmentsPlugin(store.media);
+  const remembered = createMemoryPlugin({ agents, files: store.memory });
   return openPluginManager({
     sources,
     directory,
@@ -125,7 +145,16 @@ function openPlugins({ config, agents, isolates, store, log }: Loading): Promise
     isolates,
     hostId,
     log,
-    builtins: (registry) => [...BUILTIN_PLUGINS, searched(registry)],
+    builtins: (registry) => [
+      ...BUILTIN_PLUGINS,
+      createAgentsPlugin(agents),
+      createPlanPlugin(agents, (place, items) => store.plans.write(place, items)),
+      createSkillsPlugin({ ...skills, usesSandbox: usesSandbox(registry) }),
+      recalled,
+      saved,
+      remembered,
+      searched(registry),
+    ],
     store: store.plugins,
     environment: readEnvironment,
     onChange: (registry) => tellBrokenAgents(registry, agents, log),
@@ -147,14 +176,19 @@ function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void 
 
 function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
   for (const agent of agents.values()) {
-    // The tools of MCP servers are added later.
-    const tools = agent.tools.filter((pattern) => !Object.hasOwn(agent.mcp ?? {}, pattern.split(':')[0] ?? ''));
+    // The tools of MCP servers are added later, and those of clients in their conversations.
+    const own = new Set([...Object.keys(agent.mcp ?? {}), ...(agent.clientTools ? [CLIENT_PLUGIN] : [])]);
+    const tools = agent.tools.filter((pattern) => !own.has(pattern.split(':')[0] ?? ''));
     try {
       registry.forAgent({ ...agent, tools });
     } catch (error) {
       log.error({ agent: agent.id, err: error }, 'an agent cannot work');
     }
   }
+}
+
+function clientToolsOf({ clientTools = {} }: Agent): { id: string; pluginId: string }[] {
+  return Object.keys(clientTools).map((name) => ({ id: clientToolId(name), pluginId: CLIENT_PLUGIN }));
 }
 
 function tellUnpriced(agents: ReadonlyMap<string, Agent>, models: Models, log: Logger): void {

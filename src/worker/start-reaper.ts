@@ -10,11 +10,13 @@ import { compactClosed } from './compact-closed.ts';
 import type { ConversationReaper } from './reap-conversations.ts';
 
 const REAP_EVERY_MS = 5 * 60_000;
+/** Workers say each day which skills they give to conversations. */
+const SKILLS_KEPT_DAYS = 30;
 /** What was sent to webhooks is listed, and can be sent again by its id, for so long. */
 const ATTEMPTS_KEPT_MS = 7 * 24 * 60 * 60_000;
 
 interface ReaperParts {
-  store: Pick<Store, 'pluginStore' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers'>;
+  store: Pick<Store, 'pluginStore' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers' | 'skills' | 'media'>;
   sandboxes: Sandboxes;
   log: Logger;
   config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS' | 'LONGSHORE_RETENTION'>>;
@@ -50,6 +52,8 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
     );
     await sweepWebhooks(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'old attempts of webhooks could not be removed'));
     await store.requestAnswers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old answers of requests could not be removed'));
+    await store.skills.sweep(SKILLS_KEPT_DAYS).catch((error: unknown) => log.warn({ err: error }, 'skills that nobody uses could not be removed'));
+    await sweepMedia(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'attachments that nothing uses could not be removed'));
     await store.pluginStore.sweep().catch((error: unknown) => log.warn({ err: error }, 'old entries of plugins could not be removed'));
   };
   const reap = () => {
@@ -68,4 +72,8 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
 
 async function sweepWebhooks({ webhooks }: Pick<Store, 'webhooks'>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await webhooks.sweep(ATTEMPTS_KEPT_MS)) > 0);
+}
+
+async function sweepMedia({ media }: Pick<Store, 'media'>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await media.sweep()) > 0);
 }

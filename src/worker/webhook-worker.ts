@@ -4,7 +4,7 @@ import type { DataConverter } from '@temporalio/common';
 import { Worker, type NativeConnection } from '@temporalio/worker';
 import { createDeliverWebhooks } from '../activities/deliver-webhooks.ts';
 import { translated } from '../activities/failures.ts';
-import type { WebhookActivities } from '../contracts/activities.ts';
+import type { WebhookActivities } from '../contracts/webhook.ts';
 import { webhookQueue, webhookWorkflowId } from '../contracts/webhook.ts';
 import type { Config } from '../platform/config.ts';
 import type { Logger } from '../platform/log.ts';

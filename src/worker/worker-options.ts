@@ -16,7 +16,7 @@ type OptionalSetting =
   | 'LONGSHORE_HOST_ADDRESS'
   | 'LONGSHORE_HOST_ID';
 
-export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'service'> {
+export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'subAgents' | 'service'> {
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
     Partial<Pick<Config, OptionalSetting>> &
     WebhookSettings;
@@ -56,6 +56,7 @@ const options = z.strictObject({
   sandboxes: having(['open', 'destroy', 'reap'], 'Make them with createSandboxes'),
   registry: having(['get', 'forAgent'], 'Give the registry of the plugins'),
   agents: having(['get', 'keys'], 'Give a Map of agents by their ids'),
+  skills: having(['of'], 'Leave it out').optional(),
   models: having(['get'], 'Make them with createModels'),
   services: having([], 'Make them with createPluginServices'),
   log: having(['info', 'warn', 'error'], 'Give a pino logger'),

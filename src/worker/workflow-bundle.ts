@@ -1,18 +1,18 @@
 import type { DataConverter } from '@temporalio/common';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeWhole } from '../platform/place-whole.ts';
 import type { Logger } from '../platform/log.ts';
 
 /** Extension of Longshore's own modules: sources in development, JavaScript in the package. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+const SRC = fileURLToPath(new URL('..', import.meta.url));
 /** Folders of all modules that are in the bundle. */
-export const BUNDLED = ['workflows', 'contracts', 'common'];
-const SOURCES = BUNDLED.map((folder) => fileURLToPath(new URL(`../${folder}`, import.meta.url)));
+const BUNDLED = ['workflows', 'contracts', 'common'];
 
 interface BundleOptions {
   home: string;
@@ -41,13 +41,19 @@ async function fingerprint(failureConverterPath: string | undefined): Promise<st
   const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string };
   const hash = createHash('sha256').update(`${version} ${process.versions.node}`);
   if (failureConverterPath !== undefined) hash.update(await readFile(failureConverterPath));
-  for (const folder of SOURCES) {
-    for (const name of (await readdir(folder)).toSorted()) {
-      const file = join(folder, name);
-      if (name.endsWith(EXTENSION) && (await stat(file)).isFile()) hash.update(`${name}\0`).update(await readFile(file));
-    }
-  }
+  for (const file of await bundledModules()) hash.update(`${relative(SRC, file)}\0`).update(await readFile(file));
   return hash.digest('hex').slice(0, 32);
+}
+
+/** All modules that may be in the bundle, also those in folders of folders. */
+export async function bundledModules(): Promise<string[]> {
+  const found = await Promise.all(
+    BUNDLED.map(async (folder) => {
+      const names = await readdir(join(SRC, folder), { recursive: true });
+      return names.filter((name) => name.endsWith(EXTENSION)).map((name) => join(SRC, folder, name));
+    }),
+  );
+  return found.flat().toSorted();
 }
 
 /** Writes the file atomically, so that another worker never reads a part of it. */

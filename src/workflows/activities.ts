@@ -1,5 +1,9 @@
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, HibernateSandboxArgs, ProposedCall } from '../contracts/activities.ts';
+import type { JudgeCallArgs } from '../contracts/judging.ts';
+import type { CompactContextArgs } from '../contracts/transcript.ts';
+import type { KeepCheckpointArgs, RewindConversationArgs } from '../contracts/checkpoints/checkpoint.ts';
+import type { ForkSandboxArgs } from '../contracts/forks/fork.ts';
 import { summaryLine } from '../contracts/markdown.ts';
 import type { StartScheduledArgs } from '../contracts/schedule.ts';
 
@@ -30,10 +34,23 @@ const sandboxes = (summary: string, maximumAttempts?: number) =>
     summary,
   });
 
-export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments } = records;
+export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } =
+  records;
 
 /** Calls the model for a step; the summary names the step. */
 export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`).callModel(args);
+
+/** Asks the judge about a call. A judge that does not answer hands over: the person who is asked meanwhile decides. */
+export const judgeCall = (args: JudgeCallArgs) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: MINUTE,
+    heartbeatTimeout: 5_000,
+    cancellationType,
+    retry: { initialInterval: 500, maximumInterval: 5_000, maximumAttempts: 3 },
+    summary: summaryLine(`judge ${args.tool}`),
+  }).judgeCall(args);
+/** May call the model for a summary; the summary for the Temporal UI says why. */
+export const compactContext = (args: CompactContextArgs) => models(`compact: ${args.reason}`).compactContext(args);
 
 /** A rest only saves resources: it is tried a few times and then left to the next rest. */
 export const freezeSandbox = (mode: 'idle' | 'pause', conversationId: string) => sandboxes(mode, 5).freezeSandbox({ conversationId, mode });
@@ -47,6 +64,30 @@ export const archiveSandbox = (summary: string, conversationId: string, otherwis
     retry: { initialInterval: 1_000, maximumInterval: MINUTE, maximumAttempts: 5 },
     summary,
   }).archiveSandbox({ conversationId, otherwise });
+/** The first one copies all files, which may take long. */
+export const makeCheckpoint = (args: KeepCheckpointArgs) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: 10 * MINUTE,
+    heartbeatTimeout: 15_000,
+    retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 5 },
+    summary: args.stepId === undefined ? 'end of the turn' : 'end of a step',
+  }).keepCheckpoint(args);
+/** No turn starts meanwhile, so it gives up after some minutes. */
+export const rewindConversation = (args: RewindConversationArgs) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: 10 * MINUTE,
+    heartbeatTimeout: 15_000,
+    retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 30 },
+    summary: args.checkpointId,
+  }).rewindConversation(args);
+/** Copies all files of another conversation. No turn starts meanwhile, so it gives up after some minutes. */
+export const forkSandbox = (args: ForkSandboxArgs) =>
+  proxyActivities<ConversationActivities>({
+    startToCloseTimeout: 30 * MINUTE,
+    heartbeatTimeout: 15_000,
+    retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 60 },
+    summary: 'files of the fork',
+  }).forkSandbox(args);
 export const stopSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).stopSandbox({ conversationId });
 export const wakeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).wakeSandbox({ conversationId });
 /** Cleanup must happen: it is retried until it succeeds or fails with an error that is not retryable. */

@@ -1,9 +1,11 @@
-import type { ApprovalEventArgs, ApprovalEventResult, ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
-import { recordApproval } from './activities.ts';
-import { answerApproval, askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
+import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
+import { askAgain } from './state/allowed-tools.ts';
+import { askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
 import type { Approval, ConversationData, PauseWish, Resolution } from './state/conversation-data.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
+import { startJudging } from './judge-approval.ts';
+import { recordRequest, resolve } from './record-approval.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
@@ -12,7 +14,6 @@ import { settle, type StepPlace } from './settle.ts';
 const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
 const EXPIRED = 'No answer in time.';
 const LET_RUN = 'No answer in time; the agent allows such calls then.';
-const WITHDRAWN = 'The turn was ended before an answer.';
 
 /**
  * Decides which of a step's calls may run. Asks about all calls that need a person at once, and waits for the answers.
@@ -20,7 +21,8 @@ const WITHDRAWN = 'The turn was ended before an answer.';
  */
 export async function approveCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<ProposedCall[]> {
   const { data } = running;
-  const asked = calls.filter((call) => call.decision === 'ask' && !data.allowedTools.includes(call.tool) && mayRun(data, call));
+  askAgain(data, calls);
+  const asked = calls.filter((call) => call.decision === 'ask' && !data.allowedTools.includes(call.tool) && (mayRun(data, call) || call.auto));
   if (asked.length > 0) await askAll(running, place, asked);
   const approved: ProposedCall[] = [];
   for (const call of calls) {
@@ -40,8 +42,13 @@ export function refusedSettlementOf(
   answer?: Resolution,
 ): Pick<SettleCallArgs, 'settlement' | 'message'> | undefined {
   if (call.decision === 'deny') return { settlement: 'denied', message: `Denied by policy: ${call.why}` };
-  if (!mayRun(data, call)) return { settlement: 'denied', message: UNATTENDED };
-  if (answer?.answer === 'deny') return { settlement: 'denied', message: `Denied by an operator${answer.reason === undefined ? '.' : `: ${answer.reason}`}` };
+  const isAllowed = call.auto === true && answer !== undefined;
+  if (!mayRun(data, call) && !isAllowed) return { settlement: 'denied', message: UNATTENDED };
+  if (answer?.answer === 'deny')
+    return {
+      settlement: 'denied',
+      message: `Denied by ${answer.byPolicy ? 'policy' : 'an operator'}${answer.reason === undefined ? '.' : `: ${answer.reason}`}`,
+    };
   return answer?.answer === 'expired' ? { settlement: 'expired', message: 'This call was not approved in time; it was not run.' } : undefined;
 }
 
@@ -50,16 +57,20 @@ function mayRun({ limits }: ConversationData, { decision, readOnly }: ProposedCa
   return !limits.unattended || (decision === 'allow' && readOnly);
 }
 
-async function askAll(running: RunningConversation, { turnId }: StepPlace, asked: ProposedCall[]): Promise<void> {
+async function askAll(running: RunningConversation, place: StepPlace, asked: ProposedCall[]): Promise<void> {
   const { data } = running;
   if (mustEnd(data)) return;
-  for (const call of asked) askApproval(data, turnId, call, Date.now());
+  for (const call of asked) askApproval(data, place.turnId, call, Date.now());
   stopWork(data, Date.now());
   running.show();
   // The status is saved first: a client that reads the event finds the approval in the status.
   await running.save();
-  await Promise.all(data.approvals.map((approval) => recordRequest(running, approval)));
+  // Of what a judge hands over, it is recorded then that a person is asked.
+  const isJudged = ({ pending }: Approval) => asked.some(({ callId, auto }) => callId === pending.callId && auto);
+  const judging = data.approvals.filter(isJudged).map((approval) => startJudging(running, place, approval));
+  await Promise.all(data.approvals.filter((approval) => !isJudged(approval)).map((approval) => recordRequest(running, approval)));
   await untilAnswered(running);
+  await Promise.all(judging.map((judge) => judge.end()));
   for (const call of asked) takeOverEdits(data.approvals, call);
   if (!data.paused) startWork(data, Date.now());
   await running.save();
@@ -99,37 +110,4 @@ export async function expire(running: RunningConversation, due: Approval[], paus
 function takeOverEdits(approvals: Approval[], call: ProposedCall): void {
   const pending = approvals.find((approval) => approval.pending.callId === call.callId)?.pending;
   if (pending) call.hash = pending.hash;
-}
-
-/** Records how an approval ended, then applies it. Returns false when the approval was closed already. */
-export async function resolve(running: RunningConversation, approval: Approval, resolution: Resolution, by?: string): Promise<boolean> {
-  approval.claimed = true;
-  const { answer, reason = answer === 'withdrawn' ? WITHDRAWN : undefined } = resolution;
-  await record(running, approval.pending, {
-    type: 'resolved',
-    answer: answer === 'withdrawn' ? 'deny' : answer,
-    ...(by !== undefined && { by }),
-    ...(reason !== undefined && { reason }),
-  });
-  const effective = answerApproval(running.data, approval, resolution);
-  running.show();
-  return effective;
-}
-
-/** Records that a person is asked, and shows the link to the approval if the worker has made one. */
-export async function recordRequest(running: RunningConversation, approval: Approval): Promise<void> {
-  const { why, expiresAtMs } = approval.pending;
-  const recorded = await record(running, approval.pending, { type: 'requested', why, expiresAtMs });
-  if (!recorded?.link) return;
-  approval.link = recorded.link;
-  running.show();
-}
-
-/** Records an event of an approval. */
-function record(
-  running: RunningConversation,
-  { callId, tool, turnId, hash }: Approval['pending'],
-  event: ApprovalEventArgs['event'],
-): Promise<ApprovalEventResult | undefined> {
-  return running.inOrder(() => recordApproval({ conversationId: running.data.conversationId, turnId, callId, tool, hash, event }));
 }

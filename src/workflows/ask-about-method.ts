@@ -2,7 +2,9 @@ import { condition } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { askApproval } from './state/approval-state.ts';
 import type { Approval } from './state/conversation-data.ts';
-import { expire, recordRequest, refusedSettlementOf, resolve } from './approve-calls.ts';
+import { startJudging } from './judge-approval.ts';
+import { expire, refusedSettlementOf } from './approve-calls.ts';
+import { recordRequest, resolve } from './record-approval.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
@@ -15,20 +17,22 @@ export interface Code {
 /** Asks a person about a call of code when that is needed. Returns undefined when the call may run, else its result. Takes over edited arguments. */
 export async function askAboutMethod(
   running: RunningConversation,
-  { turnId }: StepPlace,
+  place: StepPlace,
   code: Code,
   call: ProposedCall,
 ): Promise<Pick<SettleCallArgs, 'settlement' | 'message'> | undefined> {
   const { data } = running;
-  const refused = refusedSettlementOf(data, call);
+  const refused = call.auto ? undefined : refusedSettlementOf(data, call);
   if (refused || call.decision !== 'ask' || data.allowedTools.includes(call.tool)) return refused;
-  const pending = askApproval(data, turnId, call, Date.now());
+  const pending = askApproval(data, place.turnId, call, Date.now());
   const approval = data.approvals.find((one) => one.pending === pending);
   if (!approval) return undefined;
   // The status is saved first: a client that reads the event finds the approval in the status.
   await running.save();
-  await recordRequest(running, approval);
+  const judging = call.auto ? startJudging(running, place, approval) : undefined;
+  if (!judging) await recordRequest(running, approval);
   await untilClosed(running, code, approval);
+  await judging?.end();
   data.approvals = data.approvals.filter((one) => one !== approval);
   await running.save();
   call.hash = pending.hash;

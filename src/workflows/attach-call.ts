@@ -1,8 +1,12 @@
 import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
+import type { FinishedCall } from '../contracts/sub-agent.ts';
+import type { ConversationData } from './state/conversation-data.ts';
 import { executeTool, interruptCall } from './activities.ts';
 import { storageLimit } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
+import { endSubAgent, leaveInBackground, shareOf } from './state/sub-agents.ts';
+import { letGoOfSubAgent } from './sub-agents.ts';
 import { freezeForPause } from './pause.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
@@ -47,6 +51,7 @@ export function attachCall(
     ...(mostBytes !== undefined && { storageLimit: mostBytes }),
     ...(openMethods.length > 0 && { openMethods }),
     ...(call.decision === 'ask' && { approved: true as const }),
+    ...(call.share && { share: shareOf(data, callId) ?? {} }),
   };
   const answer = attached.scope.run(() => executeTool(call, args));
   const unwatch = running.watch(() => heed(running, attached));
@@ -55,6 +60,7 @@ export function attachCall(
       unwatch();
       // A tool that runs beside the worker may have woken the sandbox, to put a file there.
       if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
+      if (end.outcome === 'finished') takeFacts(data, callId, end);
       return leave(running, attached, end);
     },
     (error: unknown) => {
@@ -62,6 +68,13 @@ export function attachCall(
       return leave(running, attached, failedAttach(call, error));
     },
   );
+}
+
+function takeFacts(data: ConversationData, callId: string, { started, failsTurn, plan, spent }: FinishedCall): void {
+  if (started !== undefined) leaveInBackground(data, callId, started);
+  if (failsTurn !== undefined && data.turn) data.turn.fails ??= failsTurn;
+  if (plan) data.plan = plan;
+  if (spent) endSubAgent(data, callId, spent, Date.now());
 }
 
 function leave(running: RunningConversation, { call, scope, round, interrupting }: Attached, end: AttachEnd): AttachEnd | Promise<AttachEnd> {
@@ -115,6 +128,7 @@ function failedAttach(call: ProposedCall, error: unknown): AttachEnd {
 
 /** Settles a call whose attach ended without a result. */
 export async function settleEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, end: AttachEnd): Promise<void> {
+  if (call.share && (end.outcome === 'failed' || end.outcome === 'cancelled')) await letGoOfSubAgent(running, call.callId);
   if (end.outcome === 'failed') await settle(running, place, call, end.settlement, end.message);
   // Cancelled at the end of a turn: an activity that could still answer would have returned `interrupted` itself.
   else if (end.outcome === 'cancelled') await settle(running, place, call, 'interrupted', INTERRUPTED);
@@ -122,6 +136,7 @@ export async function settleEnd(running: RunningConversation, place: StepPlace, 
 
 /** Settles a call of an ended turn. A command that a pause left in the sandbox is ended first, and its output is kept. */
 export async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
+  if (call.share) await letGoOfSubAgent(running, call.callId);
   if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
   const end = await attachCall(running, place, call, {});
   if (end.outcome !== 'detached' && end.outcome !== 'cancelled' && end.outcome !== 'suspended') return settleEnd(running, place, call, end);

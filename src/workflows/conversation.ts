@@ -1,7 +1,10 @@
 import { allHandlersFinished, CancelledFailure, CancellationScope, condition, continueAsNew, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import type { ConversationInput } from '../contracts/conversation.ts';
-import { closeSandbox } from './close-sandbox.ts';
-import { exhaustedBudget, pauseForBudget } from './state/budget-state.ts';
+import { reportEnd } from './activities.ts';
+import { serveContextWish } from './compact.ts';
+import { closeSubAgents, passOnPauses } from './sub-agents.ts';
+import { closeSandbox, getFiles } from './own-sandbox.ts';
+import { exhaustedBudget, pauseForBudget, spentBy } from './state/budget-state.ts';
 import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './state/conversation-state.ts';
 import { enterPause } from './state/pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
@@ -26,8 +29,10 @@ export async function conversation(input: ConversationInput): Promise<void> {
 
 async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
   const { data } = running;
+  void passOnPauses(running);
   try {
     if (!hasWork(data)) running.show();
+    await getFiles(running);
     await answerMessages(running);
   } catch (error) {
     // A bug in this code must not end a conversation: Temporal retries the workflow task until the bug is fixed.
@@ -47,7 +52,7 @@ async function converse(running: RunningConversation, input: ConversationInput):
 async function answerMessages(running: RunningConversation): Promise<void> {
   const { data } = running;
   const historyIsLong = () => workflowInfo().continueAsNewSuggested;
-  const mayStart = () => hasWork(data);
+  const mayStart = () => hasWork(data) && !data.rewinding;
   while (!data.closing && !historyIsLong()) {
     await restWhilePaused(running, 'step', historyIsLong);
     if (data.paused || data.closing) continue;
@@ -55,11 +60,24 @@ async function answerMessages(running: RunningConversation): Promise<void> {
       closeConversation(data);
       continue;
     }
+    if (data.contextWish) {
+      await serveContextWish(running);
+      await running.save();
+      continue;
+    }
     if (!mayStart()) {
-      await rest(running, () => mayStart() || data.closing || data.pauseWish !== undefined || historyIsLong());
+      delete data.rewound;
+      await rest(
+        running,
+        () => mayStart() || data.rewound === true || data.contextWish !== undefined || data.closing || data.pauseWish !== undefined || historyIsLong(),
+      );
       continue;
     }
     const spent = exhaustedBudget(data, Date.now());
+    if (spent && data.parent) {
+      closeConversation(data);
+      continue;
+    }
     const turn = spent ? pauseForBudget(data, spent) : startTurn(data, Date.now());
     if (turn) await runTurn(running, turn);
   }
@@ -79,9 +97,11 @@ async function settleDown(running: RunningConversation): Promise<void> {
 async function endConversation(running: RunningConversation): Promise<void> {
   const { data } = running;
   await running.save();
+  await closeSubAgents(running);
   await closeSandbox(running);
   data.closed = true;
   data.outbox.push({ type: 'conversation.closed', data: {} });
   await running.save();
+  if (data.parent) await reportEnd({ conversationId: data.conversationId, parent: data.parent, spent: spentBy(data, Date.now()) });
   await condition(allHandlersFinished);
 }

@@ -4,6 +4,7 @@ import { mustEnd } from './state/conversation-state.ts';
 import { enterPause, pauseIsDue } from './state/pause-state.ts';
 import { changeTier, rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
+import { isShared } from './state/sub-agents.ts';
 
 /**
  * Rests while a pause is due at this moment (`step`: between steps; `call`: during a step, where only a pause `now` counts).
@@ -27,7 +28,7 @@ export async function beginPause(running: RunningConversation): Promise<boolean>
   const { data } = running;
   const wish = enterPause(data, Date.now());
   if (wish === undefined) return false;
-  if (wish.mode === 'now' && data.sandboxTier === 'running') await freezeForPause(running);
+  if (wish.mode === 'now' && (data.sandboxTier === 'running' || isShared(data))) await freezeForPause(running);
   await running.save();
   return wish.mode === 'now';
 }

@@ -1,19 +1,44 @@
-import { CancellationScope, setHandler } from '@temporalio/workflow';
-import type { ResolveApprovalArgs, ResolveApprovalResult, SendMessageArgs, SendMessageResult, WakeArgs } from '../contracts/conversation.ts';
-import { editArguments } from './activities.ts';
+import { ActivityFailure, ApplicationFailure, CancellationScope, setHandler } from '@temporalio/workflow';
+import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
+import type {
+  ResolveApprovalArgs,
+  ResolveApprovalResult,
+  RevokeAllowedToolArgs,
+  RevokeAllowedToolResult,
+  SendMessageArgs,
+  SendMessageResult,
+  WakeArgs,
+} from '../contracts/conversation.ts';
+import { editArguments, rewindConversation } from './activities.ts';
+import { isObject } from '../contracts/json.ts';
+import type { Spent, SubAgentEnd } from '../contracts/sub-agent.ts';
+import { revokeTool } from './state/allowed-tools.ts';
 import { sameTool } from './state/approval-state.ts';
 import type { Approval } from './state/conversation-data.ts';
-import { resolve } from './approve-calls.ts';
-import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake } from './state/conversation-state.ts';
+import { resolve } from './record-approval.ts';
+import { takeAnswer } from './state/client-calls.ts';
+import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake, wishContext } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
+import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
 import { newId, type RunningConversation } from './running.ts';
-import { checkAnswer, checkCharacters, checkMessage, MAX_ID_LENGTH, refusedUpdate, signalArgs } from './validate-updates.ts';
+import {
+  checkAnswer,
+  checkCharacters,
+  checkMessage,
+  checkRevocation,
+  checkRewind,
+  checkOutput,
+  MAX_ID_LENGTH,
+  refusedUpdate,
+  signalArgs,
+} from './validate-updates.ts';
 
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
   registerUpdates(running);
+  registerRewind(running);
   registerSignals(running);
   const { data } = running;
   setHandler(messages.status, () => statusOf(data, Date.now()), { description: 'State, running turn, budget used, sandbox tier, pending approvals.' });
@@ -27,6 +52,7 @@ function registerUpdates(running: RunningConversation): void {
   setHandler(messages.sendMessage, (args) => receiveMessage(running, args), {
     validator: (args?: Partial<SendMessageArgs>) => {
       checkCharacters(args);
+      checkOutput(args);
       checkMessage(data, args);
     },
     description:
@@ -36,6 +62,18 @@ function registerUpdates(running: RunningConversation): void {
     validator: (args?: Partial<ResolveApprovalArgs>) => void checkAnswer(data, args),
     description:
       'Answer a pending approval: {"callId": "…", "hash": "…", "answer": "allow" | "allow-once" | "deny", "reason": "…", "editedArguments": {…}}. "allow" holds for the tool from now on.',
+  });
+  setHandler(messages.revokeAllowedTool, (args) => revoke(running, args), {
+    validator: (args?: Partial<RevokeAllowedToolArgs>) => void checkRevocation(args),
+    description: 'Take back that a tool is allowed for the rest of the conversation: {"tool": "shell:run"}. Its next calls ask again.',
+  });
+}
+
+function registerRewind(running: RunningConversation): void {
+  setHandler(messages.rewind, (args) => rewind(running, args), {
+    validator: (args?: Partial<RewindArgs>) => void checkRewind(running.data, args),
+    description:
+      'Make files and transcript as they were at a checkpoint, between two turns: {"checkpointId": "cp_…"}. What cannot be undone is listed first; then add "confirm".',
   });
 }
 
@@ -55,6 +93,16 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.wake, (args) => onSignal(() => takeWake(data, callIdOf(args), newId('turn'))), {
     description: 'Begin a turn without a message, in which the model reads the newest notes; while a turn runs, its next step reads them anyway.',
   });
+  setHandler(messages.subAgentEnded, (args) => onSignal(() => takeEnd(running, args)), { description: 'A sub-agent of this conversation reports its end.' });
+  setHandler(messages.subAgentHasPlace, (args) => running.change(() => placeSubAgent(data, signalArgs(args).callId)), {
+    description: 'A sub-agent that waits has a place in the tree of conversations.',
+  });
+  setHandler(messages.compact, (args) => onSignal(() => wishContext(data, newId('cmp'), signalArgs(args).undo === true)), {
+    description: 'Leave older steps out of the prompts, before the next step. {"undo": true} takes the newest of these changes back.',
+  });
+  setHandler(messages.clientAnswered, (args) => onSignal(() => takeAnswer(data, callIdOf(args) ?? '')), {
+    description: 'The service says that a client has given the result of a call, {"callId": "…"}. The result itself is in the database.',
+  });
   setHandler(messages.interrupt, () => onSignal(() => endTurn(data, 'interrupted')), {
     description: 'End the running turn now, killing its command; then take the next message.',
   });
@@ -71,6 +119,23 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.close, () => onSignal(() => closeConversation(data)), {
     description: 'End the conversation for good; its sandbox is destroyed, or kept as the agent says.',
   });
+}
+
+function takeEnd({ data }: RunningConversation, args: SubAgentEnd | undefined): void {
+  const { callId, spent, sandboxRuns } = signalArgs(args);
+  if (typeof callId !== 'string' || !isSpent(spent)) return;
+  // It may have made the sandbox, or woken it: the next rest freezes it.
+  if (sandboxRuns === true && !data.paused) data.sandboxTier = 'running';
+  const message = endSubAgent(data, callId, spent, Date.now());
+  if (message && !data.closing) takeMessage(data, message, newId('turn'));
+}
+
+/** Anyone who may signal workflows can send anything. */
+function isSpent(given: unknown): given is Spent {
+  return (
+    isObject(given) &&
+    [given['tokens'], given['workedMs'], given['costUsd'], given['steps'] ?? 0].every((amount) => Number.isFinite(amount) && Number(amount) >= 0)
+  );
 }
 
 function callIdOf(args: WakeArgs | undefined): string | undefined {
@@ -110,6 +175,14 @@ async function receiveAnswer(running: RunningConversation, given: Partial<Resolv
   return { callId, answer };
 }
 
+async function revoke(running: RunningConversation, given: unknown): Promise<RevokeAllowedToolResult> {
+  const { tool, by } = checkRevocation(given);
+  const revoked = running.change(() => revokeTool(running.data, tool, by));
+  // Whoever asks afterwards finds it in the status.
+  await running.save();
+  return { tool, revoked };
+}
+
 /** Stores edited arguments in place of the model's; arguments that do not fit the tool leave the approval pending. */
 async function applyEdit(
   { data }: RunningConversation,
@@ -127,4 +200,36 @@ async function applyEdit(
     approval.claimed = false;
     throw error;
   }
+}
+
+/** Messages that come meanwhile wait for its end. */
+async function rewind(running: RunningConversation, given: unknown): Promise<RewindResult> {
+  const { data } = running;
+  // Checked again: a turn may have started since the validator ran.
+  const args = checkRewind(data, given);
+  const { conversationId, agentId, tenantId } = data;
+  data.rewinding = true;
+  try {
+    const result = await rewindConversation({ ...args, conversationId, agentId, tenantId, rewindId: newId('rewind') });
+    // It may be taken back, too; the agent writes it again.
+    delete data.plan;
+    return result;
+  } catch (error) {
+    throw refusalIn(error);
+  } finally {
+    running.change(() => {
+      delete data.rewinding;
+      // It woke the sandbox, which now rests anew.
+      data.rewound = true;
+      if (data.sandboxTier !== 'none' && data.sandboxTier !== 'destroyed') data.sandboxTier = 'running';
+    });
+    running.saveSoon();
+  }
+}
+
+/** The caller of an update learns the code and the values of an error only from a failure of its own. */
+function refusalIn(error: unknown): unknown {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  if (!(cause instanceof ApplicationFailure)) return error;
+  return ApplicationFailure.nonRetryable(cause.message, cause.type, ...(cause.details ?? []));
 }

@@ -3,6 +3,7 @@ import type { SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { archiveSandbox, freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
 import type { RunningConversation } from './running.ts';
+import { isGuest, isShared } from './state/sub-agents.ts';
 
 /** A time at which `rest` stops waiting. */
 export interface Deadline {
@@ -13,6 +14,8 @@ export interface Deadline {
 interface Rung {
   afterMs: number;
   from: SandboxTier[];
+  /** It ends what runs in the sandbox, or takes it from its place: not while sub-agents may work in it. */
+  ends?: true;
   summary: string;
   act: () => Promise<SandboxActionResult>;
 }
@@ -26,7 +29,7 @@ export async function rest(running: RunningConversation, done: () => boolean, de
   const rungs = ladder(running);
   for (;;) {
     if (done()) return 'done';
-    const rung = rungs.find(({ afterMs, from }) => afterMs > 0 && from.includes(running.data.sandboxTier));
+    const rung = rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(running.data.sandboxTier) && !(ends && isShared(running.data)));
     const alarms: Deadline[] = [...(rung ? [{ atMs: startedMs + rung.afterMs, summary: rung.summary }] : []), ...(deadline ? [deadline] : [])];
     const next = alarms.reduce<Deadline | undefined>((first, alarm) => (first === undefined || alarm.atMs < first.atMs ? alarm : first), undefined);
     if (next === undefined) {
@@ -50,20 +53,25 @@ function ladder({ data }: RunningConversation): Rung[] {
     {
       afterMs: hibernateAfterMs,
       from: ['running', 'frozen'],
+      ends: true,
       summary: 'idle: hibernate the sandbox',
       act: () => hibernateSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
     },
     {
       afterMs: archiveAfterMs,
       from: ['running', 'frozen', 'hibernated', 'stopped'],
+      ends: true,
       summary: 'idle: archive the sandbox',
       act: () => archiveSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
     },
   ];
+  // In a sandbox of another conversation, that one decides about more than a freeze, which every command ends.
+  if (isGuest(data)) return rungs.slice(0, 1);
   if (!holdsCommand) {
     rungs.push({
       afterMs: stopAfterMs,
       from: ['running', 'frozen', 'hibernated'],
+      ends: true,
       summary: 'idle: stop the sandbox',
       act: () => stopSandbox('idle', data.conversationId),
     });

@@ -5,6 +5,8 @@ import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { restWhilePaused } from './pause.ts';
+import { followClientTool } from './follow-client-tool.ts';
+import { followSubAgent, restingMeanwhile } from './follow-sub-agent.ts';
 import { followScript } from './run-script.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
@@ -12,7 +14,7 @@ import type { StepPlace } from './settle.ts';
 type CallEnd = [ProposedCall, AttachEnd];
 
 /**
- * Runs a step's calls: adjacent calls that only read run at the same time, all others one after the other. Calls that a pause detached are attached to again
+ * Runs a step's calls: adjacent calls that only read, or that clients run, run at the same time, all others one after the other. Calls that a pause detached are attached to again
  * afterwards. Returns the calls that finished without an error, each with its `onlyNoted`. It is one loop in one function, because the SDK takes a stack
  * trace for every promise of a workflow, and each `async` and each `await` creates one.
  */
@@ -30,7 +32,8 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
       }
       for (const { callId } of waiting) started.add(callId);
       const round: Round = { scopes };
-      const ends = await all(waiting.map((call) => attachToEnd(running, place, call, round)));
+      const attached = all(waiting.map((call) => attachToEnd(running, place, call, round)));
+      const ends = await (waiting.some(({ waits, client }) => waits ?? client) ? restingMeanwhile(running, attached) : attached);
       if (round.freezing) await round.freezing;
       const { finished, unsettled, detached } = sortEnds(data, ends);
       for (const [call, onlyNoted] of finished) succeeded.set(call, onlyNoted);
@@ -65,14 +68,21 @@ function batches(calls: ProposedCall[]): ProposedCall[][] {
   const all: ProposedCall[][] = [];
   for (const call of calls) {
     const last = all.at(-1);
-    if (call.readOnly && last?.[0]?.readOnly) last.push(call);
+    if (mayRunBeside(call) && last?.[0] && mayRunBeside(last[0])) last.push(call);
     else all.push([call]);
   }
   return all;
 }
 
-/** Attaches to a call. When its code waits for calls of its own, follows the code until it has ended. */
+/** Calls that only read, and calls that clients run: these decide themselves what they do first. */
+function mayRunBeside({ readOnly, client }: ProposedCall): boolean {
+  return readOnly || client === true;
+}
+
+/** Attaches to a call. When its code waits for calls of its own, a client runs it, or it has a sub-agent, follows it until that has ended. */
 function attachToEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<CallEnd> {
+  if (call.client) return followClientTool(running, place, call, round).then((last) => [call, last]);
+  if (call.share || call.waits) return followSubAgent(running, place, call, round).then((last) => [call, last]);
   return attachCall(running, place, call, round).then((end) =>
     end.outcome === 'suspended' ? followScript(running, place, call, end.calls).then((last) => [call, last]) : [call, end],
   );

@@ -2,13 +2,16 @@ import { condition } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
 import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
 import { askAboutMethod, type Code } from './ask-about-method.ts';
+import { beginAttach, closeClientCall, openClientCall } from './state/client-calls.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
+import { untilAnswered } from './follow-client-tool.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
+import { untilAdmitted, untilReady } from './sub-agents.ts';
 
 /** One call whose code calls tools, with the state of all calls under it. */
 interface Script {
@@ -20,6 +23,8 @@ interface Script {
   attached: number;
   /** The sandbox goes to rest, or a pause holds it: no call is attached to now. */
   resting: boolean;
+  /** Calls whose sub-agents have had their share of the budget. */
+  admitted: Set<string>;
   over: boolean;
 }
 
@@ -31,7 +36,7 @@ const CODE_ENDED = 'The code that asked for this call has ended; it was not run.
  */
 export async function followScript(running: RunningConversation, place: StepPlace, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
   const { data } = running;
-  const script: Script = { running, place, round: {}, busy: 0, attached: 0, resting: false, over: false };
+  const script: Script = { running, place, round: {}, busy: 0, attached: 0, resting: false, admitted: new Set(), over: false };
   data.detachedCalls += 1;
   const following = follow(script, call, calls);
   const keeping = keepRest(script);
@@ -46,7 +51,8 @@ export async function followScript(running: RunningConversation, place: StepPlac
 
 /** Returns how the code ended; `detached` when the turn has to end and the code still waits. */
 async function follow(script: Script, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
-  const { data } = script.running;
+  const { running } = script;
+  const { data } = running;
   const code: Code = { ended: false };
   const open = new Map<string, Promise<void>>();
   const begin = (fresh: ProposedCall[]) => {
@@ -63,7 +69,9 @@ async function follow(script: Script, call: ProposedCall, calls: ProposedCall[])
     const end = await attachWithin(script, call, known);
     if (end.outcome === 'suspended') {
       begin(end.calls);
-      if (end.calls.length === 0) await condition(() => mustEnd(data) || known.some((callId) => !open.has(callId)));
+      if (call.client) await untilAnswered(running, call, end.client);
+      else if (call.waits) await untilReady(running, call, end);
+      else if (end.calls.length === 0) await condition(() => mustEnd(data) || known.some((callId) => !open.has(callId)));
       continue;
     }
     if (isLetGo(end) && !mustEnd(data)) continue;
@@ -75,6 +83,16 @@ async function follow(script: Script, call: ProposedCall, calls: ProposedCall[])
 
 /** Runs one call of code, from its approval to its result in the ledger. */
 async function runMethod(script: Script, code: Code, call: ProposedCall): Promise<void> {
+  const { data } = script.running;
+  if (call.client) openClientCall(data, call);
+  try {
+    await runToEnd(script, code, call);
+  } finally {
+    closeClientCall(data, call.callId);
+  }
+}
+
+async function runToEnd(script: Script, code: Code, call: ProposedCall): Promise<void> {
   const { running, place } = script;
   const { data } = running;
   const refused = await askAboutMethod(running, place, code, call);
@@ -98,11 +116,16 @@ function isLetGo({ outcome }: AttachEnd): boolean {
 async function attachWithin(script: Script, call: ProposedCall, open: string[]): Promise<AttachEnd> {
   const { running, place } = script;
   const { data } = running;
+  if (call.share && !script.admitted.has(call.callId)) {
+    await untilAdmitted(running, call);
+    script.admitted.add(call.callId);
+  }
   script.busy += 1;
   try {
     await condition(() => mustEnd(data) || (!script.resting && !pauseIsDue(data, 'call')));
     if (mustEnd(data)) return { outcome: 'cancelled' };
     script.attached += 1;
+    beginAttach(data, call.callId);
     return await attachCall(running, place, call, script.round, open).finally(() => {
       script.attached -= 1;
     });

@@ -1,16 +1,19 @@
-import { ActivityFailure, CancellationScope, isCancellation, patched } from '@temporalio/workflow';
-import type { AcceptedMessage, CallModelResult } from '../contracts/activities.ts';
+import { ActivityFailure, log, patched } from '@temporalio/workflow';
+import { withoutUndefined } from '../common/without-undefined.ts';
+import type { AcceptedMessage, AnswerCheck, CallModelResult, ProposedCall } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
-import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish } from './activities.ts';
+import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish, makeCheckpoint } from './activities.ts';
 import { approveCalls } from './approve-calls.ts';
-import { exhaustedBudget, pauseForBudget, storageLimit } from './state/budget-state.ts';
+import { compactForStep, serveContextWish } from './compact.ts';
+import { exhaustedBudget, pauseForBudget, sharedParts, storageLimit } from './state/budget-state.ts';
 import type { Turn } from './state/conversation-data.ts';
+import { offerLimits } from './state/sub-agents.ts';
 import { countStep, finishTurn, mustEnd, takeSteers } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
-import { newId, type RunningConversation } from './running.ts';
+import { newId, unlessEnded, type RunningConversation } from './running.ts';
 
 /** Patch id. Conversations that started before the patch call the model again even after code that called only behaviors. */
 const NOTED_BY_CODE = 'noted-by-code';
@@ -21,17 +24,33 @@ interface TurnEnd {
   outcome: TurnOutcome;
   /** The reason, when the turn did not finish normally. */
   message?: string;
+  /** The step whose answer fits the schema that it has to. */
+  answeredIn?: string;
 }
 
 /** Answers one message: step after step, until the model requests no more calls, or the turn is ended or fails. */
 export async function runTurn(running: RunningConversation, turn: Turn): Promise<void> {
   const { data } = running;
   const end = await answer(running, turn);
+  if (turn.called && data.limits.checkpoints === 'turn') await keepCheckpoint(running, { turnId: turn.turnId });
   finishTurn(data, Date.now(), () => newId('turn'));
   await running.saveWith((status) => recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, status }));
   if (data.limits.persist !== false) return;
   await changeTier(running, () => destroySandbox('turn ended', data.conversationId));
   await running.save();
+}
+
+/** Makes a checkpoint at the end of a turn or a step that has called tools. Without one, the conversation goes on all the same. */
+async function keepCheckpoint({ data }: RunningConversation, place: { turnId: string; stepId?: string }): Promise<void> {
+  // A conversation that closes has no use for it.
+  if (data.closing) return;
+  const { conversationId, agentId, tenantId } = data;
+  try {
+    await makeCheckpoint({ conversationId, agentId, tenantId, ...place });
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    log.warn('No checkpoint could be made', { error: String(error.cause ?? error) });
+  }
 }
 
 async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
@@ -52,9 +71,17 @@ async function runSteps(running: RunningConversation, turn: Turn): Promise<TurnE
   if (turn.message) await receive(running, turn, [turn.message], false);
   else await begin(running, turn);
   for (;;) {
+    // Nobody grants a sub-agent more: its parent has put this much aside.
+    const spent = running.data.parent && exhaustedBudget(running.data, Date.now());
+    if (spent) return { outcome: 'failed', message: usedUp(spent.exhausted, spent.limit) };
     await restBeforeStep(running);
     if (turn.ending !== undefined) return { outcome: turn.ending };
     if (mustEnd(running.data)) return { outcome: 'interrupted' };
+    if (running.data.contextWish) {
+      await acceptRest(running, turn);
+      await serveContextWish(running);
+      continue;
+    }
     // Messages that join the turn stay with it while its own message is not accepted.
     if (turn.steers.length > 0) await acceptRest(running, turn);
     await receive(running, turn, takeSteers(running.data), true);
@@ -116,23 +143,52 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   if (answered === 'ended') return { outcome: endingOf(turn) };
   if (answered.accepted) turn.unaccepted = [];
   if (answered.outcome === 'failed' && !lackedMessages(turn, answered)) return { outcome: 'failed', message: answered.message };
-  if (answered.outcome !== 'answered') {
-    // The model was not called, or not with what it was to answer: this is not a step, and the budget is checked before the next one.
-    turn.steps -= 1;
-    if (answered.outcome === 'exhausted') data.storedBytes = answered.storedBytes;
-    return undefined;
-  }
+  if (answered.outcome === 'unaffordable') return { outcome: 'failed', message: usedUp('tokens', data.limits.budget.tokens, answered.needs) };
+  if (answered.outcome !== 'answered') return withoutAnswer(running, turn, answered);
+  delete turn.compactions;
   countStep(data, answered.usage);
   const place = { turnId: turn.turnId, stepId };
   const approved = await approveCalls(running, place, answered.calls);
   const succeeded = await runCalls(running, place, approved);
+  if (answered.calls.length > 0) {
+    turn.called = true;
+    if (data.limits.checkpoints === 'step') await keepCheckpoint(running, place);
+  }
   if (mustEnd(data)) return { outcome: endingOf(turn) };
-  const onlyNoted = answered.calls.every(
-    (call) => succeeded.has(call) && (call.kind === 'behavior' || (succeeded.get(call) === true && patched(NOTED_BY_CODE))),
-  );
-  // The model has not read what is still not accepted.
-  if (onlyNoted && turn.steers.length === 0 && turn.unaccepted.length === 0) return { outcome: 'finished' };
+  if (turn.fails !== undefined) return { outcome: 'failed', message: turn.fails };
+  return answered.answer ? endWith(turn, stepId, answered.answer) : endUnlessMore(turn, answered.calls, succeeded);
+}
+
+/** Without a schema for the answer, the turn ends when nothing that was called has a result for the model. */
+function endUnlessMore(turn: Turn, calls: ProposedCall[], succeeded: Map<ProposedCall, boolean>): TurnEnd | undefined {
+  const onlyNoted = calls.every((call) => succeeded.has(call) && (call.kind === 'behavior' || (succeeded.get(call) === true && patched(NOTED_BY_CODE))));
+  return onlyNoted && hasReadAll(turn) ? { outcome: 'finished' } : undefined;
+}
+
+/** The model has not read what is still to join the turn, or is not accepted. */
+function hasReadAll({ steers, unaccepted }: Turn): boolean {
+  return steers.length === 0 && unaccepted.length === 0;
+}
+
+/** With a schema for the answer, the turn ends with an answer that fits it, and calls nothing. One that does not is repaired once. */
+function endWith(turn: Turn, stepId: string, answer: AnswerCheck): TurnEnd | undefined {
+  if (answer.outcome === 'pending' || !hasReadAll(turn)) return undefined;
+  if (answer.outcome === 'fits') return { outcome: 'finished', answeredIn: stepId };
+  if (turn.repairs) return { outcome: 'failed', message: answer.message };
+  turn.repairs = true;
   return undefined;
+}
+
+/** The model was not called, or not with what it was to answer: this is not a step, and the budget is checked before the next one. */
+async function withoutAnswer(running: RunningConversation, turn: Turn, answered: CallModelResult): Promise<undefined> {
+  turn.steps -= 1;
+  if (answered.outcome === 'exhausted') running.data.storedBytes = answered.storedBytes;
+  if (answered.outcome === 'compact') await compactForStep(running, turn, answered.reason);
+}
+
+/** Why a sub-agent ends before it has done its task. */
+function usedUp(kind: string, limit = 0, needs?: number): string {
+  return `The budget of this task is used up (${kind}: ${limit}${needs === undefined ? '' : `; the next step needs about ${needs}`}).`;
 }
 
 /** A worker of an earlier version called the model without the messages that it was to accept. */
@@ -144,9 +200,8 @@ function endingOf(turn: Turn): TurnOutcome {
   return turn.ending ?? 'interrupted';
 }
 
-async function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: string, step: number): Promise<CallModelResult | 'ended'> {
+function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: string, step: number): Promise<CallModelResult | 'ended'> {
   const { data } = running;
-  const scope = new CancellationScope();
   const { conversationId, agentId, userId, tenantId, limits, allowedTools } = data;
   const mostBytes = storageLimit(data);
   const accepts = running.takeUnaccepted();
@@ -158,22 +213,15 @@ async function callModelUnlessEnded(running: RunningConversation, turn: Turn, st
     turnId: turn.turnId,
     stepId,
     step,
-    ...(limits.unattended && { unattended: true }),
+    compactions: turn.compactions ?? 0,
+    ...offerLimits(data),
     ...(allowedTools.length > 0 && { allowedTools }),
     ...(mostBytes !== undefined && { storageLimit: mostBytes }),
     ...(limits.budget.costUsd !== undefined && { priceRequired: true as const }),
+    ...(data.parent && withoutUndefined({ tokensLeft: sharedParts(data, Date.now()).tokens?.left })),
+    ...(turn.outputOf !== undefined && { outputOf: turn.outputOf }),
+    ...(turn.repairs && { repairs: turn.repairs }),
     ...(accepts && { accepts }),
   };
-  const answer = scope.run(() => callModel(args));
-  const unwatch = running.watch(() => {
-    if (mustEnd(data)) scope.cancel();
-  });
-  try {
-    return await answer;
-  } catch (error) {
-    if (isCancellation(error)) return 'ended';
-    throw error;
-  } finally {
-    unwatch();
-  }
+  return unlessEnded(running, () => callModel(args));
 }

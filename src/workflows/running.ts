@@ -1,12 +1,13 @@
-import { CancellationScope, log } from '@temporalio/workflow';
+import { CancellationScope, isCancellation, log } from '@temporalio/workflow';
 import { createTurns } from '../common/turns.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
 import { acceptMessage, saveStatus } from './activities.ts';
 import type { ConversationData } from './state/conversation-data.ts';
+import { mustEnd } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
-import { showToOperators } from './show-to-operators.ts';
+import { showToOperators } from './show/show-to-operators.ts';
 
 /** A running conversation: its state, and the only way by which that state is saved and shown. */
 export interface RunningConversation {
@@ -139,7 +140,24 @@ function watching(): Pick<RunningConversation, 'watch' | 'change'> {
   };
 }
 
+/** Runs work that is cancelled when the running work of the conversation has to end. */
+export async function unlessEnded<Result>(running: RunningConversation, work: () => Promise<Result>): Promise<Result | 'ended'> {
+  const scope = new CancellationScope();
+  const result = scope.run(work);
+  const unwatch = running.watch(() => {
+    if (mustEnd(running.data)) scope.cancel();
+  });
+  try {
+    return await result;
+  } catch (error) {
+    if (isCancellation(error)) return 'ended';
+    throw error;
+  } finally {
+    unwatch();
+  }
+}
+
 /** An id from the workflow's own clock and randomness, the same on every replay. */
-export function newId(prefix: 'turn' | 'step' | 'msg'): string {
+export function newId(prefix: 'turn' | 'step' | 'msg' | 'cmp' | 'rewind'): string {
   return makeId(prefix, Date.now(), Math.random);
 }

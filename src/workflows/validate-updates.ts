@@ -1,10 +1,18 @@
 import { ApplicationFailure } from '@temporalio/workflow';
+import type { RewindArgs } from '../contracts/checkpoints/checkpoint.ts';
 import { failure, type ErrorCode, type ErrorValues } from '../contracts/errors.ts';
-import { MAX_INLINE_ARGUMENTS, type ApprovalAnswer, type ResolveApprovalArgs, type SendMessageArgs, type WhenBusy } from '../contracts/conversation.ts';
+import {
+  MAX_INLINE_ARGUMENTS,
+  type ApprovalAnswer,
+  type ResolveApprovalArgs,
+  type RevokeAllowedToolArgs,
+  type SendMessageArgs,
+  type WhenBusy,
+} from '../contracts/conversation.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
-import { unstorable } from '../contracts/storable-text.ts';
-import { cutMiddle, visibleJson } from '../contracts/visible-text.ts';
+import { cutMiddle, unstorable, visibleJson } from '../contracts/visible-text.ts';
+import { obstacleToRewind } from './state/rewind-state.ts';
 import { judgeAnswer } from './state/approval-state.ts';
 import type { Approval, ConversationData } from './state/conversation-data.ts';
 import { judgeMessage, MAX_QUEUED } from './state/conversation-state.ts';
@@ -64,6 +72,14 @@ export function checkCharacters(given: unknown): void {
   }
 }
 
+/** Refuses a schema of the answer in the message itself. Only validators call it, for the same reason. */
+export function checkOutput(given: unknown): void {
+  const { output, messageId } = flatObject(given, 'MESSAGE_INVALID');
+  if (output === undefined || (output === true && messageId !== undefined)) return;
+  const fix = 'Send it with the client, over HTTP or with the command line';
+  throw refusedUpdate('MESSAGE_INVALID', { problem: 'it has an output, which is no part of a message typed here', fix });
+}
+
 /** Checks the arguments of `resolveApproval` and finds the approval they answer. */
 export function checkAnswer(data: ConversationData, given: unknown): { args: ResolveApprovalArgs; approval: Approval } {
   const args = flatObject(given, 'INVALID_ARGUMENT');
@@ -83,6 +99,26 @@ export function checkAnswer(data: ConversationData, given: unknown): { args: Res
   if (verdict.outcome === 'missing') throw refusedUpdate('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
   if (verdict.outcome === 'mismatch') throw refusedUpdate('APPROVAL_MISMATCH', { callId, expected: verdict.expected, given: hash });
   return { args: valid, approval: verdict.approval };
+}
+
+/** Checks the arguments of `revokeAllowedTool`. */
+export function checkRevocation(given: unknown): RevokeAllowedToolArgs {
+  const { tool, by } = flatObject(given, 'INVALID_ARGUMENT');
+  if (!isId(tool)) throw badArgument('tool', tool, 'Give the id of a tool, such as shell:run');
+  if (by !== undefined && !isId(by)) throw badArgument('by', by, `Give a text of 1 to ${MAX_ID_LENGTH} characters, or leave it out`);
+  return { tool, ...(by !== undefined && { by }) };
+}
+
+/** Checks the arguments of `rewind`, and that nothing is under way which the rewind would pull the files away from. */
+export function checkRewind(data: ConversationData, given: unknown): RewindArgs {
+  const { checkpointId, confirm } = isObject(given) ? given : {};
+  if (!isId(checkpointId)) throw badArgument('checkpointId', checkpointId, 'Copy it from the list of checkpoints');
+  if (confirm !== undefined && !isId(confirm)) throw badArgument('confirm', confirm, 'Copy it from the refusal, or leave it out');
+  const { conversationId } = data;
+  if (data.closing) throw refusedUpdate('CONVERSATION_CLOSED', { conversationId });
+  const problem = obstacleToRewind(data);
+  if (problem !== undefined) throw refusedUpdate('REWIND_REFUSED', { conversationId, problem });
+  return { checkpointId, ...(confirm !== undefined && { confirm }) };
 }
 
 function badArgument(name: string, value: unknown, fix: string): ApplicationFailure {

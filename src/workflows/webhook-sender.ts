@@ -1,5 +1,5 @@
 import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { WebhookActivities } from '../contracts/activities.ts';
+import type { WebhookActivities } from '../contracts/webhook.ts';
 import { isObject } from '../contracts/json.ts';
 import { webhookQueue } from '../contracts/webhook.ts';
 import { refusedUpdate } from './validate-updates.ts';

@@ -107,6 +107,7 @@ export function createFakeStore() {
       get: async () => ({ tenantId: 'tenant', agentId: 'agent' }),
       saveStatus: async (_status: unknown, more: NewEvent[]) => append(more),
     },
+    sandboxUses: { of: async () => undefined, isBusy: async () => false },
     sandboxes: {
       ofConversation: async () =>
         sandboxState === 'none' ? undefined : { sandboxId: 'sbx_1', state: sandboxState, ...(filesLostAt !== undefined && { filesLostAt }) },
@@ -177,9 +178,26 @@ export function setUpCall(
     ledger.store.toolCalls.propose([
       { callId: 'call_1', conversationId: 'conv_1', turnId: 'turn_1', stepId: 'step_1', tool: 'test:tool', arguments: input, hash: 'h1' },
     ]);
+  const subAgents = {
+    start: async () => undefined,
+    send: async () => undefined,
+    close: async () => undefined,
+    pause: async () => undefined,
+    resume: async () => undefined,
+    tellParent: async () => undefined,
+    tellOfPlace: async () => undefined,
+  };
   /** A worker of its own: what it holds dies with it. */
   const worker = () => {
-    const parts = { store: ledger.store, registry, agents, log, services, opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }) };
+    const parts = {
+      store: ledger.store,
+      registry,
+      agents,
+      log,
+      services,
+      opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }),
+      subAgents,
+    };
     const environment = new MockActivityEnvironment({}, { client });
     const executeTool = createExecuteTool(parts);
     return {

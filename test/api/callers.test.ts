@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { installAgents, textIn, untilEvent, type Installation } from '../e2e/support.ts';
 import { startApi, type TestApi } from './support.ts';
+import { BODIES } from './support/smallest-bodies.ts';
 
 /** Who may do what: over all routes that the service has. */
 let installation: Installation;
@@ -28,6 +29,7 @@ beforeAll(async () => {
   ({ keyId } = await installation.longshore.keys.create({ name: 'desk', scopes: ['admin'], tenant: 'north' }));
   schedule = `north-${installation.name}`;
   await installation.longshore.schedules.create({ id: schedule, agent: 'scripted', user: 'user-1', tenant: 'north', message: 'Ahoy.', every: '30d' });
+  await installation.longshore.memory.write('made.txt', 'of north', { tenant: 'north' });
   ({ webhookId: webhook } = await installation.longshore.webhooks.create({ url: 'https://a.example', tenant: 'north' }));
 }, 180_000);
 afterAll(async () => {
@@ -49,28 +51,6 @@ function routes(): Route[] {
     Object.entries(methods).map(([method, { security }]) => ({ method: method.toUpperCase(), path, isOpen: security?.length === 0 })),
   );
 }
-
-/** The smallest body that each route takes. */
-const BODIES: Record<string, object> = {
-  '/v1/conversations': { agent: 'scripted', user: 'user-1' },
-  '/v1/conversations/{id}/messages': { message: 'Ahoy.' },
-  '/v1/approvals/{callId}': { answer: 'allow' },
-  '/v1/schedules': { id: 'mine', agent: 'scripted', user: 'user-1', message: 'Ahoy.', every: '30d' },
-  '/v1/keys': { name: 'mine', scopes: ['admin'] },
-  '/codec/decode': { payloads: [] },
-  '/codec/encode': { payloads: [] },
-  '/v1/webhooks': { url: 'https://a.example' },
-  '/v1/webhooks/{id}/replay': { from: 'evt_1_conv_none' },
-  '/v1/plugins/{id}/config': { config: {} },
-  '/v1/plugins/{id}/grants': { permissions: 'asked' },
-  '/v1/conversations/{id}/commands': { command: 'true' },
-  '/v1/conversations/{id}/download-links': { path: 'made.txt' },
-  '/v1/conversations/{id}/upload-links': { path: 'made.txt' },
-  '/v1/conversations/{id}/previews': { port: 3000 },
-  '/v1/conversations/{id}/files/{*}': { action: 'createDirectory' },
-  '/api/chat': { id: 'callers', agent: 'scripted', user: 'user-1', messages: [{ id: 'msg', role: 'user', parts: [{ type: 'text', text: 'Ahoy.' }] }] },
-  '/openai/v1/chat/completions': { model: 'scripted', messages: [{ role: 'user', content: 'Ahoy.' }] },
-};
 
 /** A route with the ids of what tenant `north` has. */
 async function ask(
@@ -137,6 +117,7 @@ const FOREIGN: Record<string, string> = {
   '/v1/schedules': 'SCHEDULE_NOT_FOUND',
   '/v1/approvals': 'APPROVAL_NOT_FOUND',
   '/v1/keys': 'KEY_NOT_FOUND',
+  '/v1/memory': 'MEMORY_FILE_NOT_FOUND',
   '/v1/webhooks': 'WEBHOOK_NOT_FOUND',
   '/v1/plugins': 'OPERATOR_REQUIRED',
   '/api/chat': 'CONVERSATION_NOT_FOUND',
@@ -151,7 +132,9 @@ const AS_UNUSED: Record<string, [status: number, body: unknown]> = {
 test('for the key of another tenant, nothing of a conversation exists on any route, and nothing of it changes', async () => {
   const before = await installation.longshore.status(id);
   const south = await service.key(['admin'], 'south');
-  for (const route of routes().filter(({ path, isOpen }) => path.includes('{') && !isOpen)) {
+  // A file is written into the memory of the caller's own tenant.
+  const isOwn = ({ method, path }: Route) => method === 'PUT' && path.startsWith('/v1/memory');
+  for (const route of routes().filter((each) => each.path.includes('{') && !each.isOpen && !isOwn(each))) {
     const { status, body, code: told } = await ask(route, south);
     const unused = AS_UNUSED[route.path];
     if (unused) {
@@ -174,6 +157,7 @@ test('for the key of another tenant, nothing of a conversation exists on any rou
   const named = await ask({ method: 'GET', path: '/v1/conversations?tenant=north', isOpen: false }, south);
   expect(JSON.parse(named.body)).toEqual({ conversations: [] });
   expect(await installation.longshore.status(id)).toEqual(before);
+  expect(await installation.longshore.memory.list({ tenant: 'north' })).toMatchObject([{ path: 'made.txt', version: 1, firstLine: 'of north' }]);
   const taken = await fetch(`${service.url}/v1/conversations`, {
     method: 'POST',
     headers: { ...south, 'content-type': 'application/json' },
@@ -195,11 +179,20 @@ test('no list and no count has anything of another tenant, however it is asked f
   for (const { method, path } of lists) {
     for (const query of ['', '?tenant=north', '?limit=200', '?tenant=', '?user=user-1']) {
       const { body } = await ask({ method, path: path + query }, south);
-      expect([path + query, ...[id, asking, callId, schedule, keyId, webhook, '"north"'].filter((one) => body.includes(one))]).toEqual([path + query]);
+      expect([path + query, ...[id, asking, callId, schedule, keyId, webhook, '"north"', 'of north'].filter((one) => body.includes(one))]).toEqual([
+        path + query,
+      ]);
     }
     shown.set(path, (await ask({ method, path }, north)).body);
   }
-  const inList = { '/v1/conversations': asking, '/v1/approvals': callId, '/v1/schedules': schedule, '/v1/keys': keyId, '/v1/audit': keyId };
+  const inList = {
+    '/v1/conversations': asking,
+    '/v1/approvals': callId,
+    '/v1/schedules': schedule,
+    '/v1/keys': keyId,
+    '/v1/audit': keyId,
+    '/v1/memory': 'of north',
+  };
   for (const [path, own] of Object.entries(inList)) expect([path, shown.get(path)?.includes(own)]).toEqual([path, true]);
   const used = async (key: Record<string, string>) => (JSON.parse((await ask({ method: 'GET', path: '/v1/usage' }, key)).body) as { total: object }).total;
   expect(await used(north)).not.toMatchObject({ calls: 0 });
@@ -233,7 +226,9 @@ test("every statement of a tenant's request runs as the role that sees only that
       const { status, body } = await ask(route, north, limited.url, own);
       const isAnswered =
         status < 500 &&
-        (route.method !== 'GET' || status < 300 || /\/metrics|\/plugins|\/limits|\/files\/|\/commands|\/sandbox|\/terminals|\/ports\//.test(route.path));
+        (route.method !== 'GET' ||
+          status < 300 ||
+          /\/metrics|\/plugins|\/limits|\/files\/|\/commands|\/sandbox|\/diff|\/terminals|\/ports\/|\/attachments\//.test(route.path));
       expect([route.method, route.path, isAnswered || body]).toEqual([route.method, route.path, true]);
     }
     const operator = await ask({ method: 'GET', path: '/v1/conversations' }, await limited.key(['admin']), limited.url);
@@ -253,9 +248,12 @@ test('a key does only what its scopes name', async () => {
     const { status, code } = await ask(route, reader);
     const isRead =
       route.method === 'GET' &&
-      !/^\/(metrics|v1\/(approvals|audit|keys|limits|plugins|webhooks|conversations\/{id}\/(files|commands|terminals|ports)))/.test(route.path);
+      !/^\/(metrics|v1\/(approvals|audit|keys|limits|memory|plugins|webhooks|conversations\/{id}\/(files|diff|export|commands|terminals|ports)))/.test(
+        route.path,
+      );
     // No turn runs.
-    const ok = { '/api/chat/{id}/stream': 204, '/v1/conversations/{id}/sandbox': 404 }[route.path] ?? 200;
+    const ok =
+      { '/api/chat/{id}/stream': 204, '/v1/conversations/{id}/sandbox': 404, '/v1/conversations/{id}/attachments/{attachmentId}': 404 }[route.path] ?? 200;
     const expected = isRead ? ok : 403;
     expect([route.method, route.path, status]).toEqual([route.method, route.path, expected]);
     if (status === 403) expect(code).toBe('SCOPE_MISSING');
@@ -274,14 +272,14 @@ test('what cannot be answered is a problem that says what to do, and nothing of 
       '/v1/conversations',
       { method: 'POST', body: '{"agent":"scripted","user":"u","extra":1}' },
       400,
-      'body: "extra" is no option. Use agent, user, message, tenant, unattended, closeWhenDone, conversationId',
+      'body: "extra" is no option. Use agent, user, message, attachments, output, tenant, unattended, closeWhenDone, conversationId',
     ],
     ['/v1/conversations', { method: 'POST', body: '{"agent":"nobody","user":"u"}' }, 404, 'No agent named "nobody".'],
     [
       '/v1/conversations',
-      { method: 'POST', body: JSON.stringify({ agent: 'a', user: 'x'.repeat(3_000_000) }) },
+      { method: 'POST', body: JSON.stringify({ agent: 'a', user: 'x'.repeat(31_000_000) }) },
       413,
-      'The body of the request has more than 2000000 bytes.',
+      'The body of the request has more than 30000000 bytes.',
     ],
     [`/v1/conversations/${id}/events?types=nothing`, {}, 400, 'query.types.0: it is "nothing". Use one of conversation.started'],
     [`/v1/conversations/${id}/events?after=-1`, {}, 400, 'query.after: '],

@@ -81,8 +81,17 @@ test('a key may send 100 bodies at the same time; one more is refused', async ()
   await slow.closed;
 });
 
+test('the bodies that a key sends at the same time have 300 MB together; one more is refused', async () => {
+  const slow = await attack(service.url, 11, (socket) => socket.write(`${head('POST', '/v1/conversations', 'Content-Length: 30000000')}{`));
+  const refused = () => slow.answers.filter((answer) => answer !== '');
+  await until(async () => refused().length > 0, 'one of them is refused');
+  expect(refused()).toEqual([expect.stringMatching(/is sending 300000000 bytes of request bodies/)]);
+  slow.end();
+  await slow.closed;
+});
+
 test('a body that is too large is refused, and its sender can read why', async () => {
-  const body = JSON.stringify({ agent: 'scripted', user: 'user-1', message: 'x'.repeat(12_000_000) });
+  const body = JSON.stringify({ agent: 'scripted', user: 'user-1', message: 'x'.repeat(31_000_000) });
   const answer = await fetch(`${service.url}/v1/conversations`, { method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body });
   expect([answer.status, await answer.json()]).toMatchObject([413, { code: 'BODY_TOO_LARGE' }]);
 });

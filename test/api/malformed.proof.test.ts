@@ -1,7 +1,6 @@
 import { serveScript } from './support.ts';
 import { sendMalformed } from './support/malformed-walk.ts';
 
-/** The short form of this is beside it. */
 const PER_ROUTE = 200;
 
 test('malformed requests are refused with a problem that the document names, and nothing of the inside shows', async () => {

@@ -2,22 +2,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { serveScript, type ServedInstallation } from './support.ts';
-import { sendMalformed } from './support/malformed-walk.ts';
-
-/** The proof beside this file sends more of them. */
-const PER_ROUTE = 8;
 
 let served: ServedInstallation;
 beforeAll(async () => {
   served = await serveScript([{ say: 'Ahoy.' }]);
 }, 180_000);
 afterAll(() => served[Symbol.asyncDispose](), 180_000);
-
-test('malformed requests are refused with a problem that the document names, and nothing of the inside shows', async () => {
-  const { sent, wrong } = await sendMalformed(served, PER_ROUTE);
-  expect(wrong).toEqual([]);
-  expect(sent).toBeGreaterThan(PER_ROUTE * 30);
-}, 180_000);
 
 test('what is no request is refused with a problem; behind an answer it only ends the connection', async () => {
   const { hostname, port } = new URL(served.service.url);

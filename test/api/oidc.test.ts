@@ -123,6 +123,27 @@ test('schedules of another user do not exist, and a schedule is made for the use
   }
 }, 60_000);
 
+test('a token that speaks for a user has the memory of that user alone', async () => {
+  const scope = 'memory:read memory:write';
+  const [ada, bob] = await Promise.all([tokenOf({ scope }), tokenOf({ sub: 'bob', scope })]);
+  const file = '/v1/memory/files/notes/style.md';
+  const put = (token: string, body: object) => ask(token, file, { method: 'PUT', body: { content: 'Short.', ...body } });
+  expect(await put(ada, {})).toMatchObject({ status: 200, body: { version: 1, by: { kind: 'oidc', id: 'ada' } } });
+  await installation.longshore.memory.write('notes/style.md', 'Of all.', { tenant: 'north' });
+  await installation.longshore.memory.write('notes/style.md', 'Of the agent.', { tenant: 'north', agent: 'scripted' });
+  expect(await ask(ada, file)).toMatchObject({ status: 200, body: { content: 'Short.' } });
+  expect(await ask(ada, `${file}?user=ada&tenant=north`)).toMatchObject({ status: 200, body: { content: 'Short.' } });
+  for (const query of ['user=ada', 'agent=scripted', 'tenant=south']) {
+    expect(await ask(bob, `${file}?${query}`)).toMatchObject({ status: 404, body: { code: 'MEMORY_FILE_NOT_FOUND' } });
+    expect(await ask(bob, `/v1/memory/history/notes/style.md?${query}`)).toMatchObject({ status: 404 });
+    expect(await ask(bob, `${file}?${query}`, { method: 'DELETE' })).toMatchObject({ status: 404 });
+    expect(await ask(bob, `/v1/memory?${query}`)).toMatchObject({ status: 200, body: { files: [] } });
+    expect(await put(bob, Object.fromEntries(new URLSearchParams(query)))).toMatchObject({ status: 400, body: { code: 'INVALID_ARGUMENT' } });
+  }
+  expect(await ask(bob, '/v1/memory')).toMatchObject({ status: 200, body: { files: [] } });
+  expect(await ask(await tokenOf({ sub: 'bob', scope: 'memory:read' }), file, { method: 'DELETE' })).toMatchObject({ status: 403 });
+}, 60_000);
+
 test('a token does what its scopes name, and an admin of a tenant is no operator', async () => {
   expect(await ask(await tokenOf({ scope: undefined }))).toMatchObject({ status: 403, body: { code: 'SCOPE_MISSING' } });
   expect(await ask(await tokenOf({ scope: ['conversations:read', 7, null] }))).toMatchObject({ status: 200 });

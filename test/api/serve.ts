@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { builtCommandLine } from '../support/built-worker.ts';
+import { builtCommandLine } from '../support/built-programs.ts';
 import type { Installation } from '../e2e/support.ts';
 
 /** A service in a process of its own. */

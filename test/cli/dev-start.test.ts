@@ -11,6 +11,7 @@ import { isAlive } from '../../src/platform/process-identity.ts';
 import { installPinnedPackages } from '../../src/setup/pinned-packages.ts';
 import { freePort, isListening } from '../../src/setup/ports.ts';
 import { placeForData, serverUser } from '../../src/setup/postgres-files.ts';
+import { builtCommandLine, builtProgram } from '../support/built-programs.ts';
 
 /** Writes its process down and hangs, where it is told to: when it is asked for its version, which stands for its build, or as a server. */
 const TEMPORAL = `#!/bin/sh
@@ -62,7 +63,7 @@ function start(args: string[], hangs: 'build' | 'server') {
     TEMPORAL_ADDRESS: '',
     DATABASE_URL: '',
   };
-  const child = spawn(process.execPath, ['--import', 'tsx', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.add(child);
   child.once('close', () => children.delete(child));
   let said = '';
@@ -96,7 +97,7 @@ describe('a start that is interrupted', () => {
     'ends Postgres, which is up, and what it has begun of Temporal: %s, %s',
     async (signal, hangs) => {
       const [temporal, postgres] = [await freePort(), await freePort()];
-      const dev = start(['src/cli/main.ts', 'dev', '--temporal-port', String(temporal), '--postgres-port', String(postgres)], hangs);
+      const dev = start([await builtCommandLine(), 'dev', '--temporal-port', String(temporal), '--postgres-port', String(postgres)], hangs);
       await dev.until(async () => (await isHanging()) && (await isListening(postgres)));
       const { pid } = JSON.parse(await readFile(`${data}.process.json`, 'utf8')) as { pid: number };
       expect(isAlive(pid)).toBe(true);
@@ -109,7 +110,7 @@ describe('a start that is interrupted', () => {
   );
 
   test('by npm run setup ends the programs that it has started', async () => {
-    const setup = start(['scripts/setup.ts', '--quiet'], 'build');
+    const setup = start([await builtProgram(new URL('../../scripts/setup.ts', import.meta.url)), '--quiet'], 'build');
     await setup.until(isHanging);
     setup.child.kill('SIGTERM');
     expect(await setup.ended).toMatchObject({ code: 130, said: expect.stringContaining('setup: interrupted') as string });
@@ -122,7 +123,7 @@ test('what fails at once is told at once, and ends the rest', async () => {
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as { port: number };
   // Temporal would hang for ten minutes.
-  const dev = start(['src/cli/main.ts', 'dev', '--temporal-port', String(await freePort()), '--postgres-port', String(port)], 'build');
+  const dev = start([await builtCommandLine(), 'dev', '--temporal-port', String(await freePort()), '--postgres-port', String(port)], 'build');
   const { code, said } = await dev.ended;
   taken.close();
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(`port ${port} of 127.0.0.1 is taken by another program`) as string });

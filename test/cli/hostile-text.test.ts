@@ -23,7 +23,7 @@ const at = '2026-01-01T00:00:00.000Z';
 const status = {
   conversationId: HOSTILE, agentId: HOSTILE, userId: HOSTILE, tenantId: HOSTILE, state: 'paused', sandboxTier: HOSTILE, turnsUsed: 1, tokensUsed: 1, storedBytes: 1,
   workedMs: 1, queued: 0, paused: { by: 'operator', note: HOSTILE }, lastTurn: { outcome: 'failed', at, message: HOSTILE },
-  scheduledBy: { scheduleId: HOSTILE, at }, runningCalls: [{ callId: HOSTILE, tool: HOSTILE }],
+  scheduledBy: { scheduleId: HOSTILE, at }, runningCalls: [{ callId: HOSTILE, tool: HOSTILE }], allowedTools: [{ tool: HOSTILE, by: HOSTILE, at, callId: HOSTILE }],
   pendingApprovals: [{ callId: HOSTILE, tool: HOSTILE, why: HOSTILE, hash: HOSTILE, arguments: { [HOSTILE]: HOSTILE, command: HOSTILE }, expiresAtMs: 1 }],
 }; // prettier-ignore
 const report = {
@@ -61,6 +61,7 @@ const audited = {
   target: HOSTILE,
   details: { [HOSTILE]: HOSTILE },
 };
+const written = { path: HOSTILE, version: 1, bytes: 1, at, by: { kind: HOSTILE, id: HOSTILE } };
 const run = { outcome: 'failed', problem: HOSTILE, conversationId: HOSTILE };
 const used = { calls: 2, inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: null, knownCostUsd: 1, unpricedCalls: 1 };
 const answering = {
@@ -71,12 +72,17 @@ const answering = {
   plugins: { list: async () => [plugin], get: async () => plugin, enable: async () => undefined, reload: async () => undefined, configure: async () => 2 },
   limits: { list: async () => [{ tenant: HOSTILE, limits: { [HOSTILE]: 1 }, updatedAt: at }], set: async () => undefined },
   keys: { list: async () => [key], create: async () => key, rotate: async () => ({ ...key, oldEndsAt: HOSTILE }), revoke: async () => key },
+  memory: {
+    list: async () => [{ ...written, firstLine: HOSTILE }], read: async () => ({ ...written, content: HOSTILE }), write: async () => written,
+    delete: async () => written, history: async () => [written],
+  }, // prettier-ignore
   audit: { list: async () => ({ entries: [audited], next: HOSTILE }) },
   schedules: {
     list: async () => [schedule], get: async () => schedule, create: async () => schedule, pause: async () => undefined, resume: async () => schedule,
     trigger: async () => run, delete: async () => undefined,
   }, // prettier-ignore
-  ...Object.fromEntries(['pause', 'resume', 'interrupt', 'approve', 'close', 'stopAfterStep'].map((name) => [name, async () => undefined])),
+  ...Object.fromEntries(['pause', 'resume', 'interrupt', 'approve', 'close', 'compact', 'stopAfterStep'].map((name) => [name, async () => undefined])),
+  revokeAllowed: async () => ({ tool: HOSTILE, revoked: true }),
 } as unknown as Longshore;
 /** Every call fails with a message from elsewhere. */
 const failing = (error: () => Error): Longshore => {
@@ -86,7 +92,7 @@ const failing = (error: () => Error): Longshore => {
   const fail = (): unknown => new Proxy(rejecting, { get: (_target, name) => (name === 'then' ? undefined : fail()) });
   return new Proxy({}, { get: (_target, name) => (name === 'then' ? undefined : fail()), ownKeys: () => NAMES, getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }) }) as Longshore; // prettier-ignore
 };
-const NAMES = ['start', 'chat', 'list', 'send', 'events', 'reply', 'status', 'transcript', 'pause', 'resume', 'approve', 'interrupt', 'stopAfterStep', 'cancel', 'close', 'plugins', 'schedules', 'keys', 'audit', 'limits']; // prettier-ignore
+const NAMES = ['start', 'chat', 'list', 'send', 'events', 'reply', 'status', 'transcript', 'pause', 'resume', 'approve', 'revokeAllowed', 'interrupt', 'stopAfterStep', 'cancel', 'compact', 'close', 'plugins', 'schedules', 'keys', 'audit', 'limits', 'memory']; // prettier-ignore
 const ERRORS = {
   'an error of the table': () => failure('CONVERSATION_NOT_FOUND', { conversationId: HOSTILE }),
   'an error of a library': () => Object.assign(new Error(HOSTILE, { cause: new Error(HOSTILE) }), { stack: `Error: ${HOSTILE}\n    at ${HOSTILE}` }),

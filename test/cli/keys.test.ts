@@ -67,6 +67,8 @@ test('what cannot be made or found says what to do', async () => {
 });
 
 test('a key that has expired or was revoked cannot be found by the service, and an old secret is not in the database', async () => {
+  for (const expiresIn of [0, -1, 5.8e256, '36526d', 'soon'])
+    await expect(longshore.keys.create({ name: 'odd', scopes: ['admin'], expiresIn })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   const { text } = await longshore.keys.create({ name: 'short', scopes: ['admin'], expiresIn: 1 });
   const [expired] = (await longshore.keys.list()).filter(({ name }) => name === 'short');
   expect(Date.parse(expired!.expiresAt ?? '')).toBeGreaterThanOrEqual(Date.parse(expired!.createdAt));

@@ -6,6 +6,7 @@ import { createDetachKeys } from '../../src/cli/sandbox/detach-keys.ts';
 import type { ConversationState } from '../../src/contracts/conversation.ts';
 import { createTestSandboxes, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 import { newConversation, statusOf } from '../store/support.ts';
+import { builtCommandLine } from '../support/built-programs.ts';
 import { runLine } from './support.ts';
 
 const before = { ...process.env };
@@ -161,7 +162,7 @@ test('snapshots, forks and what is restored are listed and removed; that of an o
 
 test('a shell is a terminal: of our size, let go with Ctrl-], come back to, and ended with its code', async () => {
   expect(await line('shell', id)).toMatchObject({ code: 2, err: 'shell: input and output are not a terminal. Use: longshore sandbox exec\n' });
-  const first = openTerminal(['sandbox', 'shell', id]);
+  const first = await openTerminal(['sandbox', 'shell', id]);
   await first.until('$ ');
   first.type('stty size; kept=here; PS1="ready> "\r');
   await first.until('31 97');
@@ -176,7 +177,7 @@ test('a shell is a terminal: of our size, let go with Ctrl-], come back to, and 
   first.type('\x1d');
   expect(await first.ended).toBe(0);
   const [, terminal = ''] = /--attach (\S+)/.exec(first.shown()) ?? [];
-  const second = openTerminal(['sandbox', 'shell', id, '--attach', terminal]);
+  const second = await openTerminal(['sandbox', 'shell', id, '--attach', terminal]);
   await second.until('ready> ');
   second.type('echo $kept again; exit 5\r');
   expect(await second.ended).toBe(5);
@@ -198,7 +199,7 @@ test('~. lets go at the beginning of a line only, and ~~ is one ~', () => {
 });
 
 /** Runs the command line in a terminal of 31 lines and 97 columns, as a person would. */
-function openTerminal(args: string[]) {
+async function openTerminal(args: string[]) {
   const program = `
 import fcntl, os, pty, select, struct, sys, termios
 pid, terminal = pty.fork()
@@ -218,7 +219,7 @@ while terminal in inputs:
             os.write(terminal if ready == 0 else 1, data)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
-  const child = spawn('python3', ['-c', program, process.execPath, '--import', 'tsx', 'src/cli/main.ts', ...args], {
+  const child = spawn('python3', ['-c', program, process.execPath, await builtCommandLine(), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env },
   });

@@ -116,6 +116,16 @@ describe.each(['in the process', 'over HTTP'])('a client %s', (transport) => {
     await chat.close();
   });
 
+  test('a message that is sent again after its conversation was closed is the message of before', async () => {
+    await using chat = await start();
+    const { turnId } = await chat.send('Hi', { messageId: 'msg_once' });
+    await chat.reply(turnId);
+    await chat.close();
+    await all(chat.events());
+    expect(await chat.send('Hi', { messageId: 'msg_once' })).toEqual({ turnId, messageId: 'msg_once', duplicate: true });
+    await expect(chat.send('Hi', { messageId: 'msg_twice' })).rejects.toMatchObject({ code: 'CONVERSATION_CLOSED' });
+  });
+
   test('a pause holds messages back until the conversation is resumed', async () => {
     await using chat = await start();
     await chat.pause({ note: 'lunch' });

@@ -15,7 +15,7 @@ test('a timeout aborts although the collector runs, and so does each of the othe
     anySignal([anySignal([AbortSignal.timeout(300)]), other.signal]),
   ].map((signal) => once(signal, 'abort'));
   const early = once(abortAfter(60_000, other.signal), 'abort');
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     collect();
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

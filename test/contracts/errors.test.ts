@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { ERRORS } from '../../src/contracts/error-rows.ts';
+import { ERRORS } from '../../src/contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../src/contracts/errors.ts';
 import { errorTable } from '../../scripts/derived/error-table.ts';
 

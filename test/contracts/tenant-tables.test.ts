@@ -13,6 +13,8 @@ const OF_NO_TENANT: Record<string, string> = {
   limits: 'what operators limit, which only operators reach',
   request_counts: 'numbers of requests, which the service reads before it acts for a tenant',
   pool_owners: 'workers that keep sandboxes ready',
+  skills: 'files of operators, which only workers read',
+  skill_files: 'files of operators, which only workers read',
   blobs: 'archives of sandboxes by random ids, which only workers read',
   host_authority: 'one row about the installation',
   host_workers: 'workers that serve the sandboxes of their hosts',

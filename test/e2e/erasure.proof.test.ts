@@ -14,8 +14,10 @@ const USER = `user-${CANARY}`;
 
 let installation: Installation;
 beforeAll(async () => {
-  installation = await install([{ call: 'shell:run', with: { command: 'echo mine > /home/user/file' } }, { say: 'Done.' }], {
+  const noted = { call: 'memory:write', with: { path: 'team.md', content: 'Ours.' } };
+  installation = await install([noted, { call: 'shell:run', with: { command: 'echo mine > /home/user/file' } }, { say: 'Done.' }], {
     sandbox: { onClose: 'keep' },
+    memory: 'tenant',
   });
   await installation.startWorker().ready;
 }, 180_000);
@@ -71,7 +73,8 @@ const erase = (...words: string[]) =>
   runLine(installation.longshore, ['erase', '--tenant', 'north', '--user', USER, ...words], { environment: installation.environment });
 
 async function converse(user: string): Promise<string> {
-  const chat = await installation.longshore.start({ agent: 'scripted', user, tenant: 'north', message: `I am ${user}.` });
+  const attachments = [{ name: 'me.txt', data: Buffer.from(`All about ${user}.`) }];
+  const chat = await installation.longshore.start({ agent: 'scripted', user, tenant: 'north', message: `I am ${user}.`, attachments });
   await chat.reply();
   return chat.id;
 }
@@ -82,6 +85,7 @@ async function fill(): Promise<{ closed: string; open: string }> {
   await longshore.close(closed);
   await until(async () => (await store.conversations.get(closed))?.state === 'closed', 'it is closed');
   await store.pluginStore.set({ pluginId: 'tides', tenantId: 'north', userId: USER }, 'name', CANARY);
+  await longshore.memory.write(`${CANARY}.md`, `I am ${CANARY}.`, { tenant: 'north', user: USER });
   const sandbox = (await store.sandboxes.ofConversation(closed))!;
   await using sandboxes = createDockerSandboxes({ config: { ...loadConfig(), LONGSHORE_INSTALLATION: installation.name }, store, log: silent });
   await sandboxes.snapshot(sandbox.sandboxId, { name: 'before' });
@@ -98,7 +102,8 @@ test('after the erasure of a user nothing of that user is in any table, on the e
   const [others, otherThings] = [await census('user-other'), await things()];
   const { open } = await fill();
   const before = await census(CANARY);
-  for (const table of ['conversations', 'events', 'messages', 'transcript', 'plugin_store']) expect([table, before[table]]).not.toEqual([table, undefined]);
+  for (const table of ['conversations', 'events', 'messages', 'transcript', 'media', 'plugin_store', 'memory_places', 'memory_versions'])
+    expect([table, before[table]]).not.toEqual([table, undefined]);
   expect((await histories(USER)).length).toBeGreaterThan(3);
 
   const asked = await erase();
@@ -107,7 +112,7 @@ test('after the erasure of a user nothing of that user is in any table, on the e
 
   const done = await erase('--yes');
   expect([done.err, done.code, done.out]).toEqual(['', 0, expect.stringContaining('Removed: 3 conversations')]);
-  expect(done.out).toContain('Removed: 3 conversations, 1 schedules, 1 values of plugins.\n');
+  expect(done.out).toContain('Removed: 3 conversations, 1 schedules, 1 values of plugins, 1 files of memory.\n');
   expect(await census(CANARY)).toEqual({});
   // Temporal removes when it likes; the command names what it has not removed yet.
   expect((await histories(USER)).filter((id) => !done.out.includes(`Temporal still lists ${id}:`))).toEqual([]);
@@ -120,7 +125,7 @@ test('after the erasure of a user nothing of that user is in any table, on the e
   const { entries } = await longshore.audit.list({ action: 'user.erase' });
   expect(entries).toMatchObject([{ tenantId: 'north', target: expect.stringMatching(/^sha256:[0-9a-f]{32}$/) }]);
   // A second run finds nothing, and says so.
-  expect((await erase('--yes')).out).toContain('Removed: 0 conversations, 0 schedules, 0 values of plugins.\n');
+  expect((await erase('--yes')).out).toContain('Removed: 0 conversations, 0 schedules, 0 values of plugins, 0 files of memory.\n');
   await longshore.close(other);
   await until(async () => (await store.conversations.get(other))?.state === 'closed', 'the other one is closed');
 });

@@ -100,6 +100,15 @@ test('two workers that run one call at the same moment start its command once an
     registry: createRegistry(BUILTIN_PLUGINS),
     services: createPluginServices({}),
     startConversation: () => Promise.reject(new Error('nothing is started here')),
+    subAgents: {
+      start: async () => undefined,
+      send: async () => undefined,
+      close: async () => undefined,
+      pause: async () => undefined,
+      resume: async () => undefined,
+      tellParent: async () => undefined,
+      tellOfPlace: async () => undefined,
+    },
     models: createModels({ readEnvironment: () => undefined, log: silent }),
   };
   const workers = [parts.sandboxes, parts.another()].map((sandboxes) => createActivities({ ...shared, sandboxes }));

@@ -9,11 +9,10 @@ import { connect, type Chat, type ConversationEvent, type Longshore } from '../.
 import { runCommand } from '../../src/platform/run-command.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
-import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { builtWorker } from '../support/built-worker.ts';
+import { builtProgram } from '../support/built-programs.ts';
 import { createTestDatabase, testInstallation } from '../support/databases.ts';
 import { endSandboxes } from '../support/end-sandboxes.ts';
 
@@ -40,6 +39,9 @@ export interface Installation extends AsyncDisposable {
   startWorker(): WorkerProcess;
   /** Names of its containers, whatever their state. */
   containers(): Promise<string[]>;
+  volumes(): Promise<string[]>;
+  /** Removes what workers that were killed have left on the engine, as a worker does later. */
+  reap(): Promise<void>;
 }
 
 export interface ScriptedStep {
@@ -72,7 +74,7 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
   for (const [id, { steps, ...keys }] of Object.entries(scripted)) {
     await writeFile(join(agents, 'scripts', `${id}.yaml`), stringify({ steps }));
     const defaults = { id, model: `scripted/scripts/${id}.yaml`, instructions: 'Follow the script.', approval: [{ tool: '*', decide: 'allow' }] };
-    await writeFile(join(agents, `${id}.yaml`), stringify({ ...defaults, ...keys }));
+    await writeFile(join(agents, `${id}.yaml`), stringify({ ...defaults, ...keys, ...inRuntime(keys) }));
   }
   const environment = {
     ...process.env,
@@ -83,7 +85,7 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
     LONGSHORE_LOG_LEVEL: 'info',
   };
   const workers = new Set<WorkerProcess>();
-  const program = await builtWorker();
+  const program = await builtProgram(new URL('../../src/worker-main.ts', import.meta.url));
   const longshore = await connect({ databaseUrl: database.url, taskQueue: name, agents });
   const store = await openStore({ url: database.url, log: pino({ level: 'silent' }), poolSize: 2 });
   return {
@@ -96,9 +98,11 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
       workers.add(worker);
       return worker;
     },
-    async containers() {
-      const { stdout } = await runCommand('docker', ['ps', '--all', '--filter', `label=longshore.installation=${name}`, '--format', '{{.Names}}']);
-      return stdout.split('\n').filter((line) => line !== '');
+    containers: () => namesOf(['ps', '--all', '--filter', `label=longshore.installation=${name}`, '--format', '{{.Names}}']),
+    volumes: () => namesOf(['volume', 'ls', '--filter', `label=longshore.installation=${name}`, '--format', '{{.Name}}']),
+    async reap() {
+      await using sandboxes = await workerOf(store, name, loadConfig().LONGSHORE_HOST_ID);
+      await sandboxes.reap();
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([...workers].map((worker) => worker.kill()));
@@ -111,8 +115,20 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
   };
 }
 
-/** What ends the sandboxes of workers that were killed. */
-function workerOf(store: Store, installation: string, hostId: string): Sandboxes {
+async function namesOf(command: string[]): Promise<string[]> {
+  const { stdout } = await runCommand('docker', command);
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** `LONGSHORE_TEST_RUNTIME`, such as `runsc`, is the runtime of all sandboxes whose agent names none. */
+function inRuntime({ sandbox }: Omit<ScriptedAgent, 'steps'>): Record<string, unknown> {
+  const runtime = process.env['LONGSHORE_TEST_RUNTIME'];
+  return runtime === undefined ? {} : { sandbox: { runtime, ...(sandbox as Record<string, unknown> | undefined) } };
+}
+
+/** What ends the sandboxes of workers that were killed. It is loaded here because many tests have no sandbox. */
+async function workerOf(store: Store, installation: string, hostId: string): Promise<Sandboxes> {
+  const { createDockerSandboxes } = await import('../../src/sandbox/lifecycle/docker-sandboxes.ts');
   const config = { ...loadConfig(), LONGSHORE_INSTALLATION: installation, LONGSHORE_HOST_ID: hostId };
   return createDockerSandboxes({ config, store, log: pino({ level: 'silent' }), reapGraceMs: LONG_AGO_MS });
 }

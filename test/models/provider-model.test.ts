@@ -252,3 +252,20 @@ test('a google model is offered a recursive schema in the field that takes refer
   );
   expect(JSON.stringify(server.requests[0]?.body['tools'])).toContain('$defs');
 });
+
+describe('a schema of the answer', () => {
+  const output = { type: 'object', properties: { high: { type: 'string' } } };
+
+  test.each([
+    ['openai/gpt', output, { type: 'json_schema', strict: false, name: 'answer', schema: output }],
+    ['openai/gpt', { type: 'array' }, undefined],
+    ['openai-compatible/qwen', output, undefined],
+  ])('is part of the request where the provider takes it: %s', async (name, schema, format) => {
+    await using server = await startProvider((response) => response.writeHead(400).end('{}'));
+    const model = makeModel(name, { baseUrl: server.url }, { OPENAI_API_KEY: 'key-1' });
+    await ask(model, makeRequest([hello], { output: schema })).catch(() => undefined);
+    const { text, response_format: chat } = server.requests[0]?.body ?? {};
+    expect((text as { format?: unknown } | undefined)?.format).toEqual(format);
+    expect(chat).toBeUndefined();
+  });
+});

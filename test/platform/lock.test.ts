@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { withLock } from '../../src/platform/lock.ts';
 import { isAlive, isGone, nameProcess } from '../../src/platform/process-identity.ts';
 import { runCommand } from '../../src/platform/run-command.ts';
+import { builtModule } from '../support/built-programs.ts';
 
 const testWithProc = existsSync('/proc/self/stat') ? test : test.skip;
 /** Its first thread ends, which makes it a zombie, and another goes on. */
@@ -125,7 +126,7 @@ testWithProc(
     const program = `
     import { once } from 'node:events';
     import { createServer } from 'node:net';
-    import { withLock } from './src/platform/lock.ts';
+    import { withLock } from '${await builtModule('platform/lock.ts')}';
     for (;;) await withLock(${JSON.stringify(lock())}, async () => {
       const server = createServer().listen(${JSON.stringify(`\0${directory}`)});
       await once(server, 'listening');
@@ -136,7 +137,7 @@ testWithProc(
     const faults: string[] = [];
     const ends: Promise<unknown>[] = [];
     const start = (): ChildProcess => {
-      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
       child.stderr.setEncoding('utf8').on('data', (text: string) => faults.push(text));
       ends.push(once(child, 'exit'));
       return child;

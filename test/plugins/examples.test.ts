@@ -113,7 +113,7 @@ test('the weather is what its one host answers, and a host that fails is told', 
 test('a calendar books where there is room, once, finds free time, and cancels', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-calendar-'));
   const env = { CALENDAR: join(directory, 'calendar.json') };
-  const program = fixtureProgram({ args: ['server.mjs'], directory: resolve('examples/plugins/calendar'), env });
+  const program = await fixtureProgram({ args: ['server.mjs'], directory: resolve('examples/plugins/calendar'), env });
   await using bench = await openBench(program);
   const day = { from: '2027-03-01T08:00', to: '2027-03-01T18:00' };
   const dentist = { title: 'Dentist', start: '2027-03-01T10:00', end: '2027-03-01T10:45' };

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createLogger } from '../../src/platform/log.ts';
 import { openSandbox, sandboxes, type OpenSandboxOptions } from '../../src/sandbox.ts';
+import { builtProgram } from '../support/built-programs.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
 import { takeCensus, type Counted } from './census.ts';
 import { describeWithGvisor } from './lifecycle/support.ts';
 
-const PROGRAM = fileURLToPath(new URL('open-and-wait.ts', import.meta.url));
+const PROGRAM = new URL('open-and-wait.ts', import.meta.url);
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
 const environment = { ...process.env };
 let home: string;
@@ -34,7 +34,7 @@ afterAll(async () => {
 /** The id of the sandbox that a program had open when it was killed. */
 async function killedWith(options: OpenSandboxOptions): Promise<string> {
   const given = JSON.stringify({ databaseUrl: database.url, ...options });
-  const program = spawn(process.execPath, ['--import', 'tsx', PROGRAM, given], { env: process.env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const program = spawn(process.execPath, [await builtProgram(PROGRAM), given], { env: process.env, stdio: ['ignore', 'pipe', 'inherit'] });
   const [told] = (await once(program.stdout, 'data')) as [Buffer];
   const ended = once(program, 'exit');
   program.kill('SIGKILL');

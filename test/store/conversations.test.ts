@@ -58,8 +58,8 @@ test('a list is filtered, newest first, and limited', async () => {
 
 test('a message put twice keeps its first text', async () => {
   const id = await newConversation(store);
-  await store.messages.put(id, 'msg_1', 'first \0');
-  await store.messages.put(id, 'msg_1', 'second');
+  expect(await store.messages.put(id, 'msg_1', 'first \0')).toBe(true);
+  expect(await store.messages.put(id, 'msg_1', 'second')).toBe(false);
   expect(await store.messages.get(id, 'msg_1')).toBe('first \uFFFD');
   expect(await store.messages.get(id, 'msg_2')).toBeUndefined();
   await expect(store.messages.put('conv_none', 'msg_1', 'text')).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
@@ -71,6 +71,8 @@ test('a transcript entry is stored once per key, in order', async () => {
   expect(await store.transcript.append(id, 'turn_1', undefined, 'msg_1', say('one'))).toBe(true);
   expect(await store.transcript.append(id, 'turn_1', undefined, 'msg_1', say('one, told again'))).toBe(false);
   expect(await store.transcript.append(id, 'turn_1', 'step_1', 'step_1', { role: 'note', text: 'two' })).toBe(true);
+  expect(await store.transcript.turnOf(id, 'msg_1')).toBe('turn_1');
+  for (const other of ['step_1', 'msg_2']) expect(await store.transcript.turnOf(id, other)).toBeUndefined();
   const entries = await store.transcript.read(id);
   expect(entries).toMatchObject([
     { seq: 1, turnId: 'turn_1', entry: say('one') },

@@ -13,7 +13,7 @@ import { ensureSandboxImage } from '../../src/setup/sandbox-image.ts';
 import { endProcess } from '../../src/setup/server-process.ts';
 import { ensureTemporalCli } from '../../src/setup/temporal-cli.ts';
 import { startTemporal } from '../../src/setup/temporal.ts';
-import { builtDirectory } from './built-worker.ts';
+import { builtDirectory } from './built-programs.ts';
 import { createTemplate } from './databases.ts';
 import { orphanCheckpoints, removeLeftovers, type Census } from './leftovers.ts';
 

@@ -1,6 +1,7 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Agent } from '../../src/contracts/agent.ts';
 import { failure } from '../../src/contracts/errors.ts';
+import type { SubAgentEnd } from '../../src/contracts/sub-agent.ts';
 import { createConversationReaper, type ConversationReaperParts } from '../../src/worker/reap-conversations.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newConversation, newId, openTestStore, silent } from '../store/support.ts';
@@ -41,6 +42,11 @@ function setUp(statuses: Record<string, string>, more: { untouchedMs?: number; d
           return { status: { name: statuses[id] } };
         },
       }),
+    },
+    subAgents: {
+      close: async (id: string) => void done.push(`asked ${id} to close`),
+      tellParent: async (id: string, end: SubAgentEnd) => void done.push(`told ${id} ${JSON.stringify(end)}`),
+      tellOfPlace: async (id: string, callId: string) => void done.push(`told ${id} of a place for ${callId}`),
     },
     log: silent,
   } as unknown as ConversationReaperParts;
@@ -117,4 +123,23 @@ test('closed conversations are not looked at, and open ones by pages', async () 
   const { reap, asked } = setUp({});
   await reap();
   expect(asked.toSorted()).toEqual(ids);
+});
+
+test('a sub-agent is asked to close when its parent has ended or was removed, and not before', async () => {
+  const open = await newConversation(stack.store);
+  const closed = await newConversation(stack.store, { state: 'closed' });
+  const childOf = (conversationId: string) => newConversation(stack.store, { parent: { conversationId, callId: 'call_1', path: [conversationId] } });
+  const [kept, orphan, lost] = [await childOf(open), await childOf(closed), await childOf('conv_removed')];
+  const { reap, done } = setUp({ [open]: 'RUNNING', [kept]: 'RUNNING', [orphan]: 'RUNNING', [lost]: 'RUNNING' });
+  expect(await reap()).toEqual([]);
+  expect(done.toSorted()).toEqual([`asked ${orphan} to close`, `asked ${lost} to close`].toSorted());
+});
+
+test('the parent of a sub-agent that was terminated is told what that has spent', async () => {
+  const parent = await newConversation(stack.store);
+  const spent = { tokens: 300, workedMs: 1000, costUsd: 0 };
+  const child = await newConversation(stack.store, { parent: { conversationId: parent, callId: 'call_1', path: [parent] }, spent });
+  const { reap, done } = setUp({ [parent]: 'RUNNING', [child]: 'TERMINATED' });
+  expect(await reap()).toEqual([child]);
+  expect(done).toEqual([`told ${parent} {"callId":"call_1","spent":{"tokens":300,"workedMs":1000,"costUsd":0}}`]);
 });

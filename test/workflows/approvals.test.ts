@@ -1,3 +1,4 @@
+import type { SaveStatusArgs } from '../../src/contracts/activities.ts';
 import type { PendingApproval } from '../../src/contracts/conversation.ts';
 import { asks, Stage, toolCall, until, type World } from './support.ts';
 
@@ -173,4 +174,32 @@ test('the sandbox of a conversation that awaits an approval goes to rest', async
   const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks(call)), { freezeAfterMs: 50 });
   await world.untilAsked('freezeSandbox');
   expect((await world.status()).state).toBe('awaiting-approval');
+});
+
+test('a tool that is revoked while the model is asked is asked about in that step, and its revocation is told once', async () => {
+  const [first, again] = [asked(), toolCall({ remembered: true })];
+  const world = await stage.start((made) => {
+    const revoke = () => made.handle.executeUpdate('revokeAllowedTool', { args: [{ tool: 'shell:run', by: 'ada' }] });
+    made.answers.push(asks(first), asks(), async (args) => {
+      expect(args.allowedTools).toEqual(['shell:run']);
+      expect([await revoke(), await revoke()]).toEqual([true, false].map((revoked) => ({ tool: 'shell:run', revoked })));
+      return asks(again)(args);
+    });
+  });
+  await world.untilState('awaiting-approval');
+  await answer(world, { callId: first.callId, hash: first.hash, answer: 'allow', by: 'ann' });
+  await world.untilAsked('finishTurn');
+  expect(world.saved?.allowedTools).toEqual([{ tool: 'shell:run', callId: first.callId, by: 'ann', at: expect.any(String) }]);
+  await world.send('again');
+  await world.untilState('awaiting-approval');
+  expect(world.saved?.pendingApprovals).toMatchObject([{ callId: again.callId, why: 'shell:run is not allowed any more' }]);
+  await answer(world, { callId: again.callId, hash: again.hash, answer: 'deny' });
+  await world.untilAsked('finishTurn', 2);
+  const told = world.asked('saveStatus').flatMap(({ events }) => events as SaveStatusArgs['events']);
+  expect(told.filter(({ type }) => type === 'tool.approval-revoked')).toEqual([
+    { type: 'tool.approval-revoked', turnId: expect.stringMatching(/^turn_/), data: { tool: 'shell:run', by: 'ada' } },
+  ]);
+  for (const args of [undefined, {}, { tool: 1 }, { tool: 'x'.repeat(201) }, { tool: 'shell:run', by: {} }]) {
+    await expect(world.handle.executeUpdate<unknown, [unknown]>('revokeAllowedTool', { args: [args] })).rejects.toMatchObject(refused('INVALID_ARGUMENT'));
+  }
 });

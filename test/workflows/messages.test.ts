@@ -125,14 +125,18 @@ test('the handlers describe themselves, and the details say what is going on', a
   await world.untilState('awaiting-approval');
   type Metadata = { currentDetails: string; definition: Record<string, { name: string; description: string }[]> };
   const { currentDetails, definition } = await world.handle.query<Metadata>('__temporal_workflow_metadata');
-  expect(definition['updateDefinitions']?.map(({ name }) => name).toSorted()).toEqual(['resolveApproval', 'sendMessage']);
+  expect(definition['updateDefinitions']?.map(({ name }) => name).toSorted()).toEqual(['resolveApproval', 'revokeAllowedTool', 'rewind', 'sendMessage']);
   expect(definition['signalDefinitions']?.map(({ name }) => name).toSorted()).toEqual([
     'cancel',
+    'clientAnswered',
     'close',
+    'compact',
     'interrupt',
     'pause',
     'resume',
     'stopAfterStep',
+    'subAgentEnded',
+    'subAgentHasPlace',
     'wake',
   ]);
   const described = Object.values(definition).flatMap((all) => (Array.isArray(all) ? all : []));

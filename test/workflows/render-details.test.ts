@@ -1,9 +1,11 @@
 import * as fc from 'fast-check';
 import type { ProposedCall } from '../../src/contracts/activities.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
+import { shownPlan } from '../../src/common/plan-text.ts';
 import { askApproval } from '../../src/workflows/state/approval-state.ts';
-import { openConversation } from '../../src/workflows/state/conversation-state.ts';
-import { renderDetails } from '../../src/workflows/render-details.ts';
+import { beginWait, openClientCall } from '../../src/workflows/state/client-calls.ts';
+import { carryConversation, openConversation } from '../../src/workflows/state/conversation-state.ts';
+import { renderDetails } from '../../src/workflows/show/render-details.ts';
 
 const limits = { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0 } as const;
 
@@ -85,4 +87,31 @@ test('many approvals with the longest texts stay below what Temporal takes', () 
   const details = detailsOf(Array.from({ length: 12 }, () => long));
   expect(Buffer.byteLength(details)).toBeLessThan(20_000);
   expect(details).toContain('… and 6 more');
+});
+
+test('calls that wait for a client are named, with the time until which they wait', () => {
+  const data = openConversation({ conversationId: 'conv_1', agentId: 'a', userId: 'u', tenantId: 't', limits });
+  for (let at = 0; at < 8; at += 1) {
+    openClientCall(data, { callId: `call_${at}`, tool: 'client:open_file' });
+    beginWait(data, `call_${at}`, at === 0 ? Date.UTC(2027, 0, 31) : undefined);
+  }
+  expect(renderDetails(data, 0)).toContain(
+    'Waits for a client: `client:open_file call_0` until 2027-01-31T00:00:00.000Z, `client:open_file call_1`, `client:open_file call_2`, ' +
+      '`client:open_file call_3`, `client:open_file call_4`, `client:open_file call_5`, and 2 more',
+  );
+});
+
+test('a plan is shown as a list in which no text becomes Markdown, and stays small', () => {
+  const data = openConversation({ conversationId: 'conv_1', agentId: 'a', userId: 'u', tenantId: 't', limits });
+  data.plan = shownPlan([
+    { text: '**b** `x`\n# h', status: 'done' },
+    { text: '<img>', status: 'pending' },
+  ]);
+  expect(renderDetails(data, 0)).toContain('\n\nPlan, 1 of 2 done:\n\n- ✓ `**b** \\u0060x\\u0060\\n# h`\n- ○ `<img>`\n\n');
+  data.plan = shownPlan(Array.from({ length: 50 }, () => ({ text: '`漢'.repeat(100), status: 'pending' as const })));
+  const details = renderDetails(data, 0);
+  expect(Buffer.byteLength(details)).toBeLessThan(4_000);
+  expect(details).toMatch(/Plan, 0 of 50 done, \d+ not shown:/);
+  const carried = carryConversation(data);
+  expect(openConversation({ conversationId: 'conv_1', agentId: 'a', userId: 'u', tenantId: 't', limits, carried }).plan).toEqual(data.plan);
 });

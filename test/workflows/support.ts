@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
-import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { pino } from 'pino';
 import type {
   AcceptedMessage,
   CallModelArgs,
@@ -13,32 +13,35 @@ import type {
   ExecuteToolResult,
   ProposedCall,
 } from '../../src/contracts/activities.ts';
+import type { JudgeCallArgs, JudgeCallResult } from '../../src/contracts/judging.ts';
+import type { CompactContextResult } from '../../src/contracts/transcript.ts';
 import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
+import { loadConfig } from '../../src/platform/config.ts';
+import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
 import { asks, until, type Answer } from './answers.ts';
 import { WebhookSenders } from './webhook-senders.ts';
 
 export { asks, toolCall, until, untilCancelled, type Answer } from './answers.ts';
 
-export const WORKFLOWS = fileURLToPath(new URL('../../src/workflows/workflows.ts', import.meta.url));
-
-/** One activity as the workflow asked for it. */
-export interface Recorded {
-  activity: string;
-  args: Record<string, unknown>;
-}
 export type ToolScript = (args: ExecuteToolArgs, world: World) => Promise<ExecuteToolResult>;
 
 /** The world outside one conversation: a scripted model, scripted tools, and a book of all that was asked. */
 export class World {
   readonly conversationId = makeId('conv', Date.now(), Math.random);
-  readonly book: Recorded[] = [];
+  /** The activities as the workflow asked for them. */
+  readonly book: { activity: string; args: Record<string, unknown> }[] = [];
   readonly statuses: ConversationStatus[] = [];
   readonly events: string[] = [];
   answers: Answer[] = [];
+  /** How compactions end; `changed` when nothing is said. */
+  readonly compactions: CompactContextResult[] = [];
+  compact: () => Promise<CompactContextResult> = async () => this.compactions.shift() ?? { changed: true };
   tool: ToolScript = async () => ({ outcome: 'finished', isError: false, sandboxTier: 'running' });
+  judge: (args: JudgeCallArgs) => Promise<JudgeCallResult> = async () => ({ verdict: 'hand-over', reason: 'Not asked by the test.' });
+  files: ConversationActivities['forkSandbox'] = async () => ({ outcome: 'ready', sandboxTier: 'none' });
   edit: EditArgumentsResult = { outcome: 'edited', hash: 'edited' };
   /** Messages in the order in which they were accepted, each once. */
   readonly accepted: (AcceptedMessage & { turnId: string })[] = [];
@@ -191,7 +194,7 @@ export class Stage {
     prepare: (world: World) => void = () => undefined,
     limits: Partial<AgentLimits> = {},
     message = true,
-    more: Pick<ConversationInput, 'scheduledBy' | 'closeWhenDone'> = {},
+    more: Pick<ConversationInput, 'scheduledBy' | 'closeWhenDone' | 'fork'> = {},
   ): Promise<World> {
     const world = new World();
     prepare(world);
@@ -245,7 +248,13 @@ export class Stage {
         const answer = world.answers.shift() ?? asks();
         return { ...(await answer(args)), ...(args.accepts && !world.acceptsNothing && { accepted: true }) };
       },
+      compactContext: async (args) => enter('compactContext', args).compact(),
+      restoreContext: async (args) => void enter('restoreContext', args),
       settleCall: async (args) => void enter('settleCall', args),
+      judgeCall: async (args) => {
+        const world = enter('judgeCall', args);
+        return await world.judge(args);
+      },
       recordApproval: async (args) => void enter('recordApproval', args),
       editArguments: async (args) => enter('editArguments', args).edit,
       acceptMessage: async (args) => enter('acceptMessage', args).accept(args),
@@ -257,6 +266,12 @@ export class Stage {
       wakeSandbox: tier('wakeSandbox', 'running'),
       stopSandbox: tier('stopSandbox', 'stopped'),
       destroySandbox: tier('destroySandbox', 'destroyed'),
+      closeSubAgent: async (args) => (enter('closeSubAgent', args), {}),
+      holdSubAgent: async (args) => void enter('holdSubAgent', args),
+      keepCheckpoint: async (args) => void enter('keepCheckpoint', args),
+      rewindConversation: async (args) => (enter('rewindConversation', args), { ...args, before: 'cp_before', written: 1, removed: 0, failed: 0 }),
+      forkSandbox: async (args) => enter('forkSandbox', args).files(args),
+      reportEnd: async (args) => void enter('reportEnd', args),
       startScheduled: async (args) => {
         this.scheduled.push(args);
         return { conversationId: scheduledConversationId(args.scheduledBy) };
@@ -273,11 +288,9 @@ export class Stage {
   }
 }
 
-let bundled: Promise<WorkflowBundle> | undefined;
-/** The workflow's code, built once per test file. */
-export function bundle(): Promise<WorkflowBundle> {
-  bundled ??= bundleWorkflowCode({ workflowsPath: WORKFLOWS, logger: quiet });
-  return bundled;
+/** The workflow's code as workers load it: bundled once for these sources, and kept. */
+export function bundle(): ReturnType<typeof loadWorkflowBundle> {
+  return loadWorkflowBundle({ home: loadConfig().LONGSHORE_HOME, log: pino({ level: 'silent' }) });
 }
 /** Says nothing but errors. */
 export const quiet = new DefaultLogger('ERROR');

@@ -22,6 +22,7 @@ export const TAGS = [
   { name: 'keys', description: 'Keys of this API' },
   { name: 'webhooks', description: 'URLs that events are sent to' },
   { name: 'usage', description: 'Tokens and cost of model calls' },
+  { name: 'memory', description: 'Files that agents keep between conversations' },
   { name: 'operators', description: 'What operators look after' },
   { name: 'codec', description: 'Payloads of Temporal for its UI; for operators' },
   { name: 'operations', description: 'For load balancers and monitoring; they need no key' },

@@ -1,4 +1,4 @@
-import { ERRORS } from '../../contracts/error-rows.ts';
+import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import { problemOf } from '../http/problem.ts';

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteParts } from './route-parts.ts';
 import { leastOf } from '../auth/limits-of-caller.ts';
+import type { TreePlace } from '../../client/events/tree-cursor.ts';
 import { streamEvents, type StreamOptions } from '../stream/stream-events.ts';
+import { streamTree } from '../stream/stream-tree.ts';
 
 export type PreparedStream = Omit<StreamOptions, 'signal'> & { headers?: Record<string, string> };
 
@@ -14,18 +16,43 @@ const HEAD = {
   'x-accel-buffering': 'no',
 };
 
+type StreamOwner = Pick<RouteParts, 'streams' | 'store' | 'readFrames'>;
+
 /** Answers a request with a stream, which `prepare` makes when the caller may have another one. @throws STREAM_LIMIT */
 export async function answerWithStream(
-  { streams, store, readFrames }: Pick<RouteParts, 'streams' | 'store' | 'readFrames'>,
-  { caller, held }: FastifyRequest,
+  parts: StreamOwner,
+  request: FastifyRequest,
   reply: FastifyReply,
   prepare: () => Promise<PreparedStream>,
 ): Promise<void> {
-  const send = async (signal: AbortSignal) => {
+  const { store, readFrames } = parts;
+  await answer(parts, request, reply, async (within) => {
     const { headers, ...options } = await prepare();
+    return { headers, send: () => streamEvents(reply.raw, { events: store.events, readFrames }, { ...options, ...within }) };
+  });
+}
+
+/** Answers a request with the events of a tree of conversations, as `answerWithStream` does with those of one. @throws STREAM_LIMIT */
+export async function answerWithTree(parts: StreamOwner, request: FastifyRequest, reply: FastifyReply, place: TreePlace): Promise<void> {
+  await answer(parts, request, reply, async (within) => ({ send: () => streamTree(reply.raw, parts.store, { place, ...within }) }));
+}
+
+interface Prepared {
+  headers?: Record<string, string> | undefined;
+  send: () => Promise<void>;
+}
+
+async function answer(
+  { streams }: StreamOwner,
+  { caller, held }: FastifyRequest,
+  reply: FastifyReply,
+  prepare: (within: { signal: AbortSignal; stalledMs: number }) => Promise<Prepared>,
+): Promise<void> {
+  const run = async (signal: AbortSignal) => {
+    const { headers, send } = await prepare({ signal, stalledMs: streams.stalledMs });
     reply.hijack();
     reply.raw.writeHead(200, { ...HEAD, ...headers });
-    await streamEvents(reply.raw, { events: store.events, readFrames }, { ...options, signal, stalledMs: streams.stalledMs });
+    await send();
   };
-  await streams.run(caller.keyId, reply.raw, send, leastOf(held, 'streams'));
+  await streams.run(caller.keyId, reply.raw, run, leastOf(held, 'streams'));
 }

@@ -1,7 +1,7 @@
 import { failure } from '../../contracts/errors.ts';
 import type { IdPrefix } from '../../contracts/ids.ts';
 import type { Caller } from '../auth/caller.ts';
-import { derivedId } from './derived-id.ts';
+import { derivedId } from '../../platform/derived-id.ts';
 import type { RouteParts } from './route-parts.ts';
 
 /** Ids that are the same for each repetition of a request: what it makes exists once. */

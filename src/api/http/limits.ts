@@ -14,6 +14,8 @@ export const IDLE_MS = 30_000;
 export const PIPELINED = 100;
 /** Requests of one key whose bodies are on their way. */
 export const BODIES_PER_KEY = 100;
+/** Of bodies of one key that are read as a whole. */
+export const BODY_BYTES_PER_KEY = 300_000_000;
 /** Bytes of answers that one key has been given and has not read. */
 export const UNREAD_BYTES = 64 * 1024 * 1024;
 

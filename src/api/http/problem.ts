@@ -1,5 +1,5 @@
 import { excessOf, tryParseForeign } from '../../contracts/foreign-json.ts';
-import { ERRORS } from '../../contracts/error-rows.ts';
+import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, type ErrorCode, type LongshoreError } from '../../contracts/errors.ts';
 
 /** An error as RFC 9457 has it, with the code of the error table. */

@@ -5,7 +5,8 @@ import { failure } from '../../contracts/errors.ts';
 import { mayReach, reachOf } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { cursorOf, pageQuery, readCursor } from './pages.ts';
-import { conversationId, pendingApproval, refusals } from './schemas.ts';
+import { conversationOf } from './conversation-of.ts';
+import { conversationId, conversationParams, path, pendingApproval, refusals } from './schemas.ts';
 
 const DEFAULT_PAGE = 50;
 const RESOLVE = { scope: 'approvals:resolve' } as const;
@@ -15,6 +16,7 @@ const answer = z.enum(['allow', 'allow-once', 'deny'] satisfies ApprovalAnswer[]
 export function addApprovalRoutes(api: Api, parts: RouteParts): void {
   addInbox(api, parts);
   addAnswer(api, parts);
+  addRevocation(api, parts);
 }
 
 function addInbox(api: Api, { store }: RouteParts): void {
@@ -29,7 +31,7 @@ function addInbox(api: Api, { store }: RouteParts): void {
         querystring: z.strictObject(pageQuery),
         response: {
           200: z.object({
-            approvals: z.array(z.object({ conversationId, agentId: z.string(), userId: z.string(), approval: pendingApproval })),
+            approvals: z.array(z.object({ conversationId, path: path.optional(), agentId: z.string(), userId: z.string(), approval: pendingApproval })),
             next: z.string().optional().meta({ description: 'Absent on the last page' }),
           }),
           ...refusals,
@@ -40,10 +42,39 @@ function addInbox(api: Api, { store }: RouteParts): void {
       const filter = withoutUndefined({ ...reachOf(caller, {}), olderThan: readCursor(cursor) });
       const rows = await store.conversations.list({ ...filter, hasApprovals: true, limit: limit + 1 });
       const page = rows.slice(0, limit);
-      const approvals = page.flatMap(({ conversationId: id, agentId, userId, status: { pendingApprovals } }) =>
-        pendingApprovals.map((approval) => ({ conversationId: id, agentId, userId, approval })),
+      const approvals = page.flatMap(({ conversationId: id, agentId, userId, status: { pendingApprovals, parent } }) =>
+        pendingApprovals.map((approval) => ({ conversationId: id, ...(parent && { path: parent.path }), agentId, userId, approval })),
       );
       return withoutUndefined({ approvals, next: cursorOf(rows.length > limit ? page.at(-1) : undefined) });
+    },
+  );
+}
+
+function addRevocation(api: Api, { longshoreFor, store }: RouteParts): void {
+  api.delete(
+    '/v1/conversations/:id/allowed-tools/:tool',
+    {
+      config: { ...RESOLVE, errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'CONVERSATION_SUSPENDED', 'NO_WORKER'] },
+      schema: {
+        summary: 'Take back that a tool is allowed for the rest of a conversation',
+        description: 'Calls about which is decided from then on ask again. `allowedTools` of the status has the tools that are allowed.',
+        tags: ['approvals'],
+        params: conversationParams.extend({ tool: z.string().meta({ description: 'Id of a tool', example: 'shell:run' }) }),
+        querystring: z.strictObject({ by: z.string().optional().meta({ description: 'Who revokes; shown in the events. With a token, its user' }) }),
+        response: {
+          200: z.object({
+            tool: z.string(),
+            revoked: z.boolean().meta({ description: 'False when the tool was not allowed for the rest of the conversation' }),
+          }),
+          ...refusals,
+        },
+      },
+    },
+    async (request) => {
+      const { actor } = request.caller;
+      const { conversationId } = await conversationOf(store, request.caller, request.params.id);
+      const by = actor.kind === 'oidc' ? actor.id : request.query.by;
+      return longshoreFor(request).revokeAllowed(conversationId, request.params.tool, withoutUndefined({ by }));
     },
   );
 }

@@ -32,6 +32,7 @@ export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: R
   };
   const nothing = z.strictObject({});
   const pause = z.strictObject({ mode: z.enum(['step', 'now']).optional(), note: z.string().optional() });
+  const compact = z.strictObject({ undo: z.boolean().optional().describe('Take the newest compaction back') });
   const resume = z.strictObject({
     extraTurns: amount,
     extraTokens: amount,
@@ -44,6 +45,9 @@ export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: R
   signal('interrupt', 'End the running turn now; the next message is answered', nothing, (id) => longshore.interrupt(id));
   signal('stop-after-step', 'End the running turn when its step is done', nothing, (id) => longshore.stopAfterStep(id));
   signal('cancel', 'End the running turn and drop the waiting messages', nothing, (id) => longshore.cancel(id));
+  signal('compact', 'Leave older steps out of the prompts, before the next step; or undo that', compact, (id, body) =>
+    longshore.compact(id, withoutUndefined(body)),
+  );
   signal('close', 'End the conversation', nothing, (id, _body, request) => longshoreFor(request).close(id));
   api.delete(
     '/v1/conversations/:id',

@@ -32,6 +32,7 @@ function addList(api: Api, { store }: RouteParts): void {
           agent: z.string().optional(),
           user: z.string().optional(),
           tenant: z.string().optional().meta({ description: "With an operator's key only" }),
+          forkedFrom: z.string().optional().meta({ description: 'Only forks of this conversation' }),
           ...pageQuery,
         }),
         response: {
@@ -45,7 +46,7 @@ function addList(api: Api, { store }: RouteParts): void {
       const reach = reachOf(caller, query);
       // Conversations of another tenant or user are none that this caller has.
       if (!reach) return { conversations: [] };
-      const filter = withoutUndefined({ state: query.state, agentId: agent, ...reach, olderThan: readCursor(query.cursor) });
+      const filter = withoutUndefined({ state: query.state, agentId: agent, forkedFrom: query.forkedFrom, ...reach, olderThan: readCursor(query.cursor) });
       const conversations = await store.conversations.list({ ...filter, limit: limit + 1 });
       const page = conversations.slice(0, limit);
       return withoutUndefined({ conversations: page, next: cursorOf(conversations.length > limit ? page.at(-1) : undefined) });
@@ -112,7 +113,7 @@ async function pageOf(
   id: string,
   { after, limit = TRANSCRIPT_PAGE }: { after?: number | undefined; limit?: number | undefined },
 ) {
-  const found = await transcript.read(id, after, limit + 1);
+  const found = await transcript.readAll(id, after, limit + 1);
   const entries = found.slice(0, limit);
   return withoutUndefined({ entries, next: found.length > limit ? entries.at(-1)?.seq : undefined });
 }

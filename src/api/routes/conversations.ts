@@ -1,17 +1,23 @@
 import { z } from 'zod';
-import { startOptions } from '../../client/client-arguments.ts';
+import type { Attachment } from '../../client/attachments/attachment-types.ts';
+import { sendOptions, startOptions } from '../../client/client-arguments.ts';
 import { startConversation, type StartRequest } from '../../client/start-conversation.ts';
-import type { StartOptions } from '../../client/types.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
+import { stableJson } from '../../common/stable-json.ts';
 import { failure } from '../../contracts/errors.ts';
+import type { JsonObject } from '../../contracts/json.ts';
+import { asKept } from '../../store/database/json-text.ts';
 import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { requireRoom } from '../auth/require-room.ts';
+import { attachmentsBody, BODY_WITH_ATTACHMENTS } from './attachments.ts';
 import { conversationOf } from './conversation-of.ts';
-import { conversationId, conversationParams, idempotencyHeader, refusals, turn } from './schemas.ts';
+import { conversationId, conversationParams, idempotencyHeader, outputSchema, refusals, turn } from './schemas.ts';
+import { haveSameAttachments } from './same-attachments.ts';
 import { requireWait, wait, waited } from './turns.ts';
 
+const MESSAGE_ERRORS = ['MESSAGE_INVALID', 'ATTACHMENT_INVALID', 'ATTACHMENTS_FULL', 'OUTPUT_INVALID'] as const;
 const idempotency = z.looseObject(idempotencyHeader);
 const started = z.object({ conversationId, turnId: z.string().optional(), turn: turn.optional() });
 const sent = z.object({ messageId: z.string(), turnId: z.string(), duplicate: z.boolean(), turn: turn.optional() });
@@ -30,7 +36,7 @@ function addStart(api: Api, parts: RouteParts): void {
         repeated: 'ids',
         errors: [
           'AGENT_NOT_FOUND',
-          'MESSAGE_INVALID',
+          ...MESSAGE_ERRORS,
           'CONVERSATION_EXISTS',
           'CONVERSATION_REMOVING',
           'CONVERSATION_CLOSED',
@@ -38,6 +44,7 @@ function addStart(api: Api, parts: RouteParts): void {
           'STREAM_LIMIT',
         ],
       },
+      bodyLimit: BODY_WITH_ATTACHMENTS,
       schema: {
         summary: 'Start a conversation',
         description: '201 with the turn if it ends within `wait`, or if there is no message; otherwise 202, and `GET …/events` follows it.',
@@ -48,6 +55,8 @@ function addStart(api: Api, parts: RouteParts): void {
           agent: z.string().meta({ description: 'Id of an agent', example: 'captain' }),
           user: z.string().optional().meta({ description: 'For whom; an id of your own. Needed with a key; a token has its own', example: 'user-1' }),
           message: z.string().optional().meta({ example: 'What is the tide at noon?' }),
+          attachments: attachmentsBody.optional(),
+          output: outputSchema.optional(),
           tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
           unattended: z.boolean().optional().meta({ description: 'No person can approve calls' }),
           closeWhenDone: z.boolean().optional(),
@@ -88,10 +97,24 @@ async function start(parts: RouteParts, ids: RepeatableIds | undefined, options:
 }
 
 /** @throws IDEMPOTENCY_MISMATCH when the conversation was started by another request with the same key */
-async function refuseOther({ store }: RouteParts, ids: RepeatableIds, id: string, { agent, user, message }: StartOptions): Promise<void> {
+async function refuseOther({ store }: RouteParts, ids: RepeatableIds, id: string, { agent, user, message, output, attachments }: StartRequest): Promise<void> {
   const row = await store.conversations.get(id);
-  const text = await store.messages.get(id, ids.id('msg'));
-  if (row?.agentId !== agent || row.userId !== user || text !== message) throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
+  const isSame = message === undefined || (await isSameMessage(store, id, ids.id('msg'), { message, output, attachments }));
+  if (row?.agentId !== agent || row.userId !== user || !isSame) throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
+}
+
+/** Whether the message with this id, if there is one, is the same. */
+async function isSameMessage(
+  { messages }: RouteParts['store'],
+  conversation: string,
+  messageId: string,
+  { message, output, attachments }: { message: string; output: JsonObject | undefined; attachments: Attachment[] | undefined },
+): Promise<boolean> {
+  const found = await messages.read(conversation, messageId);
+  if (found === undefined) return true;
+  const known = await messages.outputOf(conversation, messageId);
+  const areSame = await haveSameAttachments(found.attachments, attachments);
+  return areSame && found.text === message && asKept(stableJson(known ?? null)) === asKept(stableJson(output ?? null));
 }
 
 function addSend(api: Api, parts: RouteParts): void {
@@ -107,12 +130,13 @@ function addSend(api: Api, parts: RouteParts): void {
           'CONVERSATION_CLOSED',
           'CONVERSATION_BUSY',
           'CONVERSATION_SUSPENDED',
-          'MESSAGE_INVALID',
+          ...MESSAGE_ERRORS,
           'IDEMPOTENCY_MISMATCH',
           'STREAM_LIMIT',
           'NO_WORKER',
         ],
       },
+      bodyLimit: BODY_WITH_ATTACHMENTS,
       schema: {
         summary: 'Send a message',
         description: '200 with the turn that answers it, if that ends within `wait`; otherwise 202.',
@@ -121,9 +145,11 @@ function addSend(api: Api, parts: RouteParts): void {
         headers: idempotency,
         querystring: z.strictObject({ wait }),
         body: z.strictObject({
-          message: z.string().meta({ example: 'And tomorrow?' }),
+          message: z.string().meta({ description: 'May be empty when there are attachments', example: 'And tomorrow?' }),
+          attachments: attachmentsBody.optional(),
           whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional().meta({ description: 'What to do while a turn runs; default queue' }),
           messageId: z.string().optional().meta({ description: 'Two messages with one id are one message; generated when absent' }),
+          output: outputSchema.optional(),
         }),
         response: { 200: sent, 202: sent, ...refusals },
       },
@@ -134,9 +160,9 @@ function addSend(api: Api, parts: RouteParts): void {
       const { message, ...options } = body;
       const ids = body.messageId === undefined ? repeatableIds(parts, caller, headers, id) : undefined;
       const messageId = body.messageId ?? ids?.id('msg');
-      if (ids && messageId !== undefined && ((await store.messages.get(id, messageId)) ?? message) !== message) {
-        throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
-      }
+      const { output, attachments } = sendOptions(options);
+      const isOther = ids && messageId !== undefined && !(await isSameMessage(store, id, messageId, { message, output, attachments }));
+      if (isOther) throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
       requireWait(parts, request);
       await requireRoom(store, request);
       const accepted = await longshore.send(id, message, withoutUndefined({ ...options, messageId }));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { PermissionBound } from '../../contracts/agent.ts';
-import type { Plugins, PluginState } from '../../client/types.ts';
+import type { Plugins, PluginState } from '../../client/types/installation-types.ts';
 import { requireOperator } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals, valuesOf } from './schemas.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { FastifyRequest } from 'fastify';
-import type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../../client/schedule-types.ts';
+import type { CreateScheduleOptions, Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../../client/types/schedule-types.ts';
 import { failure } from '../../contracts/errors.ts';
 import { mayReach, type Caller } from '../auth/caller.ts';
 import { tenantFor, userFor } from '../auth/tenant-for.ts';

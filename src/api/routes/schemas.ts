@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ConversationState, PendingApproval, TurnOutcome } from '../../contracts/conversation.ts';
 import { EVENT_TYPES, type ConversationEvent } from '../../contracts/events.ts';
+import { PLAN_STATUSES } from '../../contracts/plan/plan.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import type { UiMessage } from '../protocols/ui-stream/ui-messages.ts';
@@ -46,6 +47,11 @@ export const pendingApproval = valuesOf<PendingApproval>(
     .meta({ id: 'PendingApproval' }),
 );
 
+export const path = z
+  .array(z.string())
+  .meta({ description: 'Of a sub-agent: the conversations above it, from the one that a client started', example: ['conv_01jd2x'] });
+const parent = z.looseObject({ conversationId, callId: z.string(), path });
+
 const status = z
   .looseObject({
     conversationId,
@@ -57,9 +63,23 @@ const status = z
     queued: z.int(),
     turnsUsed: z.int(),
     tokensUsed: z.number(),
+    parent: parent.optional().meta({ description: 'Of a sub-agent: the conversation and the call that gave it its task' }),
+    forkedFrom: z
+      .looseObject({ conversationId, transcriptSeq: z.int() })
+      .optional()
+      .meta({ description: 'Of a fork: the conversation, and the number of the last entry that it has from there' }),
+    forks: z.int().optional().meta({ description: 'How many forks of it there are' }),
     usage: z.looseObject({}).optional().meta({ description: 'Tokens and cost of its model calls, as in /v1/usage' }),
     pendingApprovals: z.array(pendingApproval),
+    allowedTools: z
+      .array(z.looseObject({ tool: z.string(), callId: z.string().optional(), by: z.string().optional(), at: z.string().optional() }))
+      .optional()
+      .meta({ description: 'Tools that a person has allowed for the rest of the conversation' }),
     runningCalls: z.array(z.looseObject({ callId: z.string(), tool: z.string() })),
+    plan: z
+      .array(z.looseObject({ text: z.string(), status: z.enum(PLAN_STATUSES) }))
+      .optional()
+      .meta({ description: 'The steps that the agent has planned, while it has a plan' }),
   })
   .meta({ id: 'ConversationStatus' });
 
@@ -81,12 +101,21 @@ export const uiMessage = valuesOf<UiMessage>(
   }),
 );
 
+export const outputSchema = z.record(z.string(), z.json()).meta({
+  description: 'JSON Schema that the answer has to fit, in place of the `output` of the agent; up to 65 536 characters',
+  example: { type: 'object', properties: { high: { type: 'string' } }, required: ['high'] },
+});
+
 export const turn = z
   .object({
     turnId: z.string(),
     outcome: z.enum(['finished', 'failed', 'interrupted', 'stopped', 'cancelled'] satisfies TurnOutcome[]),
     message: z.string().optional().meta({ description: 'Why it did not finish normally' }),
     reply: z.string().meta({ description: "The agent's last text in the turn; empty when it wrote none" }),
+    output: z
+      .json()
+      .optional()
+      .meta({ description: 'The answer as a value, when it had to fit a schema', example: { high: '12:04' } }),
   })
   .meta({ id: 'Turn' });
 

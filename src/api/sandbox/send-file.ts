@@ -4,6 +4,7 @@ import { failure } from '../../contracts/errors.ts';
 import { ask, download } from '../../hosts/client/exchanges.ts';
 import type { HostClient, Target } from '../../hosts/client/host-client.ts';
 import type { FileInfo } from '../../sandbox/api/files.ts';
+import { dispositionOf } from '../http/content-disposition.ts';
 import { STREAM_TIMES } from '../stream/stream-times.ts';
 import { writeInTime } from '../stream/write-in-time.ts';
 import { partOf, type Part } from './file-range.ts';
@@ -70,7 +71,7 @@ async function sendPieces(
 function headOf(info: FileInfo, part: Part | undefined, length: number | undefined) {
   return {
     'content-type': 'application/octet-stream',
-    'content-disposition': dispositionOf(info.path),
+    'content-disposition': dispositionOf(info.path.slice(info.path.lastIndexOf('/') + 1)),
     'content-security-policy': "sandbox; default-src 'none'",
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
@@ -82,11 +83,4 @@ function headOf(info: FileInfo, part: Part | undefined, length: number | undefin
 
 function etagOf({ size, changedAt }: FileInfo): string {
   return `"${size}-${Date.parse(changedAt)}"`;
-}
-
-/** Readers of today take the second form; the first one is for the others. */
-function dispositionOf(path: string): string {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
-  return `attachment; filename="${name.replaceAll(/[^A-Za-z0-9._-]/g, '_')}"; filename*=UTF-8''${encoded}`;
 }

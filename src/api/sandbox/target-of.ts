@@ -1,4 +1,5 @@
 import { failure } from '../../contracts/errors.ts';
+import { targetOfRow } from '../../hosts/client/target-of.ts';
 import type { Target } from '../../hosts/client/host-client.ts';
 import type { Store } from '../../store/store.ts';
 import type { Caller } from '../auth/caller.ts';
@@ -9,6 +10,5 @@ export async function targetOf(store: Pick<Store, 'conversations' | 'sandboxes'>
   const { conversationId, tenantId } = await conversationOf(store, caller, id);
   const row = await store.sandboxes.ofConversation(conversationId);
   if (!row) throw failure('SANDBOX_ABSENT', { conversationId });
-  const { sandboxId, hostId, state } = row;
-  return { sandboxId, tenantId, conversationId, hostId: state === 'archived' ? undefined : hostId };
+  return targetOfRow(row, { conversationId, tenantId });
 }

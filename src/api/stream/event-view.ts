@@ -12,7 +12,7 @@ export interface EventView {
 }
 
 /** Tells the reader how long to wait before it connects again, in milliseconds. */
-const HEAD = 'retry: 1000\n\n';
+export const HEAD = 'retry: 1000\n\n';
 
 /** The events themselves: those of some types (undefined: of all), up to the conversation's last one or the first of the type `until`. */
 export function viewOfEvents(types: ReadonlySet<EventType> | undefined, until: EventType | undefined): EventView {

@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from 'node:readline';
-import type { Chat } from '../../client.ts';
+import type { Attachment, Chat } from '../../client.ts';
 import { createChatState, type ChatState } from './chat-state.ts';
 import { EXIT, printError, printFact, printLine, type Cli } from '../output/cli.ts';
 import { createEventPrinter } from '../output/event-printer.ts';
@@ -9,8 +9,8 @@ const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o
 /** After a burst of events, the person is prompted once. */
 const PROMPT_DELAY_MS = 60;
 
-/** Runs until the person leaves, the input ends and everything is answered, or the conversation closes. Returns the exit code. */
-export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
+/** Files of `attach` go with the first message. Runs until the person leaves, the input ends and everything is answered, or the conversation closes. Returns the exit code. */
+export async function runChatSession(cli: Cli, chat: Chat, attach: readonly string[] = []): Promise<number> {
   const terminal = cli.in.isTTY === true;
   const state = createChatState();
   const leaving = new AbortController();
@@ -30,11 +30,12 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
     const code = state.codeAtEndOfInput(terminal);
     if (code !== undefined) leave(code);
   };
+  const unsent = attach.map((path) => ({ path }));
   let taken = Promise.resolve();
   readline.on('line', (line) => {
     prompt.entered();
     taken = taken
-      .then(() => takeLine(chat, state, line, terminal))
+      .then(() => takeLine(chat, state, line, { terminal, unsent }))
       .catch((error: unknown) => complain(cli, error))
       .then(() => prompt.ask());
   });
@@ -63,14 +64,16 @@ export async function runChatSession(cli: Cli, chat: Chat): Promise<number> {
 }
 
 /** The meaning of a line depends on what the person was asked. */
-async function takeLine(chat: Chat, state: ChatState, line: string, terminal: boolean): Promise<void> {
+async function takeLine(chat: Chat, state: ChatState, line: string, { terminal, unsent }: { terminal: boolean; unsent: Attachment[] }): Promise<void> {
   const text = line.trim();
   const wanted = state.wanted();
   if (wanted === 'approval') return answer(chat, state, text);
   if (wanted === 'paused' && text === '') return chat.resume();
   if (text === '') return;
   // A person who types while the agent works wants to steer it now; lines of a file are separate messages.
-  const { turnId } = await chat.send(text, { whenBusy: terminal ? 'steer' : 'queue' });
+  const { turnId } = await chat.send(text, { whenBusy: terminal ? 'steer' : 'queue', ...(unsent.length > 0 && { attachments: [...unsent] }) });
+  // What was refused is not given up: the next message has it.
+  unsent.length = 0;
   state.sent(turnId);
 }
 

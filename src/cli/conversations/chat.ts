@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { loadAgents } from '../../definitions/agents/load-agents.ts';
 import type { Chat, Longshore } from '../../client.ts';
 import { failure } from '../../contracts/errors.ts';
 import { runChatSession } from './chat-session.ts';
@@ -8,6 +7,7 @@ import { printFact, withClient, type Cli } from '../output/cli.ts';
 interface ChatOptions {
   conversation?: string;
   user: string;
+  attach: string[];
 }
 
 export function chatCommand(cli: Cli): Command {
@@ -18,10 +18,11 @@ export function chatCommand(cli: Cli): Command {
     .argument('[agent]', 'agent; may be left out when there is one only')
     .option('--conversation <id>', 'go on with this conversation')
     .option('--user <id>', 'who is talking', 'cli')
+    .option('--attach <file>', 'image or file that belongs to the first message; may be repeated', (file: string, others: string[]) => [...others, file], [])
     .action((agent: string | undefined, options: ChatOptions) =>
       withClient(cli, async (longshore) => {
         await using chat = await openChat(cli, longshore, agent, options);
-        cli.exitCode = await runChatSession(cli, chat);
+        cli.exitCode = await runChatSession(cli, chat, options.attach);
         printFact(cli, `Go on later with: longshore chat --conversation ${chat.id}`);
       }),
     );
@@ -34,6 +35,7 @@ async function openChat(cli: Cli, longshore: Longshore, agent: string | undefine
 
 async function onlyAgent(cli: Cli): Promise<string> {
   const { LONGSHORE_AGENTS, LONGSHORE_TEMPLATES } = cli.config();
+  const { loadAgents } = await import('../../definitions/agents/load-agents.ts');
   const known = [...(await loadAgents(LONGSHORE_AGENTS, LONGSHORE_TEMPLATES, 'leave')).keys()];
   const [only] = known;
   if (only !== undefined && known.length === 1) return only;

@@ -12,6 +12,7 @@ interface ListOptions {
   agent?: string;
   user?: string;
   tenant?: string;
+  forksOf?: string;
   limit: number;
   json?: boolean;
 }
@@ -23,13 +24,14 @@ export function listCommand(cli: Cli): Command {
     .option('--agent <id>')
     .option('--user <id>')
     .option('--tenant <id>')
+    .option('--forks-of <conversation>', 'only forks of this one')
     .option('--limit <number>', 'show at most this many', wholeNumber, 50)
     .option('--json', 'as JSON')
-    .action(({ json, ...filter }: ListOptions) =>
+    .action(({ json, forksOf, ...filter }: ListOptions) =>
       withClient(
         cli,
         async (longshore) => {
-          const rows = await longshore.list(filter);
+          const rows = await longshore.list({ ...filter, ...(forksOf !== undefined && { forkedFrom: forksOf }) });
           if (json) printJson(cli, rows);
           else if (rows.length === 0) printLine(cli, 'No conversations.');
           else printRows(cli, rows);
@@ -41,7 +43,19 @@ export function listCommand(cli: Cli): Command {
 
 function printRows(cli: Cli, rows: ConversationRow[]): void {
   const scheduled = rows.some(({ status }) => status.scheduledBy !== undefined);
-  const head = ['CONVERSATION', 'AGENT', 'USER', 'STATE', 'SANDBOX', 'TURNS', 'LAST TURN', 'UPDATED', ...(scheduled ? ['SCHEDULE'] : [])];
+  const forked = rows.some(({ status }) => status.forkedFrom !== undefined);
+  const head = [
+    'CONVERSATION',
+    'AGENT',
+    'USER',
+    'STATE',
+    'SANDBOX',
+    'TURNS',
+    'LAST TURN',
+    'UPDATED',
+    ...(scheduled ? ['SCHEDULE'] : []),
+    ...(forked ? ['FORK OF'] : []),
+  ];
   const lines = rows.map((row) => [
     row.conversationId,
     row.agentId,
@@ -52,6 +66,7 @@ function printRows(cli: Cli, rows: ConversationRow[]): void {
     row.status.lastTurn?.outcome ?? '-',
     row.updatedAt.slice(0, 19).replace('T', ' '),
     ...(scheduled ? [row.status.scheduledBy?.scheduleId ?? '-'] : []),
+    ...(forked ? [row.status.forkedFrom?.conversationId ?? '-'] : []),
   ]);
   printTable(cli, head, lines);
 }

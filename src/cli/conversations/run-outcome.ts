@@ -1,4 +1,6 @@
-import type { ConversationEvent } from '../../contracts/events.ts';
+import type { ConversationEvent, EventData } from '../../contracts/events.ts';
+import { outputIn } from '../../client/end-of-turn.ts';
+import type { Json } from '../../contracts/json.ts';
 import { addUsage, type Usage } from '../../contracts/usage.ts';
 
 /** The last line of `run --wait --json`. */
@@ -8,6 +10,8 @@ export interface OutcomeLine {
   conversationId: string;
   turnId?: string;
   reply: string;
+  /** The answer as a value, when it had to fit a schema. */
+  output?: Json;
   /** The reason, when the turn did not finish normally. */
   message?: string;
   usage: Usage;
@@ -27,6 +31,7 @@ export function createRunOutcome(conversationId: string) {
   let turnId: string | undefined;
   let ended: OutcomeLine['outcome'] = 'closed';
   let message: string | undefined;
+  let finished: Pick<EventData['turn.finished'], 'output' | 'outputCharacters'> = {};
   const end = (outcome: OutcomeLine['outcome'], why?: string) => {
     ended = outcome;
     message = why;
@@ -42,6 +47,7 @@ export function createRunOutcome(conversationId: string) {
           usage = addUsage(usage, event.data.usage);
           return false;
         case 'turn.finished':
+          finished = event.data;
           return end(event.data.outcome === 'finished' ? 'finished' : 'failed', event.data.message);
         case 'tool.approval-requested':
           return end('awaiting-approval', event.data.why);
@@ -61,6 +67,7 @@ export function createRunOutcome(conversationId: string) {
         conversationId,
         ...(turnId !== undefined && { turnId }),
         reply,
+        ...outputIn(finished, reply),
         ...(message !== undefined && { message }),
         usage,
         toolCalls: [...calls.values()],

@@ -1,7 +1,11 @@
 import { Command } from 'commander';
 import { shortTime } from '../../common/short-time.ts';
+import type { WaitingCall } from '../../contracts/client-tool.ts';
 import type { ConversationStatus, PauseReason, PendingApproval } from '../../contracts/conversation.ts';
+import { nameOfMedia } from '../../contracts/attachments/media.ts';
 import type { ContentPart, StoredEntry } from '../../contracts/transcript.ts';
+import { planLines } from '../../common/plan-text.ts';
+import { countDone } from '../../contracts/plan/plan.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { approvalText, callText, shownResultOf } from '../output/call-text.ts';
 import { costText } from '../output/cost-text.ts';
@@ -43,11 +47,25 @@ function statusLines(status: ConversationStatus): string[] {
     `${status.conversationId}: ${status.state}${why === undefined ? '' : `, because ${why}`}`,
     `agent ${status.agentId}, user ${status.userId}, tenant ${status.tenantId}`,
     ...(status.scheduledBy ? [`started by schedule ${status.scheduledBy.scheduleId} for ${status.scheduledBy.at}`] : []),
+    ...(status.forkedFrom ? [`fork of ${status.forkedFrom.conversationId}, after entry ${status.forkedFrom.transcriptSeq}`] : []),
+    ...(status.forks ? [`forks of it: ${status.forks}; see: longshore ls --forks-of ${status.conversationId}`] : []),
+    ...(status.parent ? [`sub-agent of ${status.parent.path.join(' > ')}, for the call ${status.parent.callId}`] : []),
     `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens${status.usage === undefined ? '' : ` (cost ${costText(status.usage)})`}, ${((status.storedBytes ?? 0) / 2 ** 20).toFixed(1)} MB stored, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
     ...(lastTurn ? [`last turn ${lastTurn.outcome} at ${shortTime(lastTurn.at)}${lastTurn.message === undefined ? '' : `: ${lastTurn.message}`}`] : []),
     ...status.runningCalls.map(({ callId, tool }) => `running ${tool} (${callId})`),
+    ...(status.waitingCalls ?? []).map(waitingLine),
+    ...planOf(status),
   ];
   return [...lines.map(visibleLine), ...status.pendingApprovals.flatMap((pending) => approvalLines(status.conversationId, pending))];
+}
+
+function planOf({ plan = [] }: ConversationStatus): string[] {
+  return plan.length === 0 ? [] : [`plan: ${countDone(plan)} of ${plan.length} done`, ...planLines(plan).map((line) => `  ${line}`)];
+}
+
+function waitingLine({ callId, tool, expiresAtMs }: WaitingCall): string {
+  const until = expiresAtMs === undefined ? '' : `, until ${shortTime(new Date(expiresAtMs).toISOString())}`;
+  return `waits for a client: ${tool} (${callId})${until}`;
 }
 
 function approvalLines(conversationId: string, { callId, tool, why, arguments: given, expiresAtMs }: PendingApproval): string[] {
@@ -83,7 +101,7 @@ function resultLines(time: string, { callId, tool, content, isError }: Extract<S
 }
 
 function textOf(content: ContentPart[]): string {
-  return content.map((part) => (part.type === 'text' ? part.text : `[${part.type} ${part.mediaType}]`)).join('\n');
+  return content.map((part) => (part.type === 'text' ? part.text : nameOfMedia(part))).join('\n');
 }
 
 function reasonOf(paused: PauseReason): string {

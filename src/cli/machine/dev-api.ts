@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { connect } from '../../client.ts';
 import { SCOPES } from '../../contracts/api-key.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { Config } from '../../platform/config.ts';
@@ -36,6 +35,7 @@ export async function serveDevApi(
 async function developmentKey(config: Config): Promise<string> {
   const path = join(config.LONGSHORE_HOME, 'dev', 'api-key');
   const kept = (await readOwnSecret(path))?.trim();
+  const { connect } = await import('../../client.ts');
   await using longshore = await connect({ databaseUrl: config.DATABASE_URL, lazy: true });
   const usable = (await longshore.keys.list()).filter(({ revokedAt }) => revokedAt === undefined);
   if (kept !== undefined && usable.some(({ keyId }) => kept.startsWith(`lsk_${keyId}_`))) return kept;

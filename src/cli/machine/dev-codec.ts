@@ -6,7 +6,6 @@ import { createLogger } from '../../platform/log.ts';
 import { loginName } from '../../platform/login-name.ts';
 import { ensureOwnDirectory, readOwnSecret } from '../../platform/own-path.ts';
 import { writeWhole } from '../../platform/place-whole.ts';
-import { openStore } from '../../store/open-store.ts';
 
 /** How Temporal's UI of the development stack has payloads decrypted. */
 export interface DevCodec {
@@ -29,6 +28,7 @@ export async function devCodec(config: Config): Promise<DevCodec | undefined> {
 
 /** Makes sure that the database knows the key. One that was revoked stays so. */
 export async function admitCodec(config: Config, { key: { keyId, secret } }: DevCodec): Promise<void> {
+  const { openStore } = await import('../../store/open-store.ts');
   await using store = await openStore({ url: config.DATABASE_URL, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), poolSize: 1 });
   const isKnown = (await store.apiKeys.list()).some((key) => key.keyId === keyId);
   if (isKnown) return;

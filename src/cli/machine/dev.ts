@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { loadAgents } from '../../definitions/agents/load-agents.ts';
 import { shellWord } from '../../common/shell-quoted.ts';
 import type { DevStack } from '../../setup/dev-stack.ts';
 import { serveDevApi } from './dev-api.ts';
@@ -18,6 +17,7 @@ export function devCommand(cli: Cli): Command {
     .action(async (options: { temporalPort?: number; postgresPort?: number; apiPort?: number }) => {
       const config = cli.config();
       if (options.apiPort !== undefined) config.LONGSHORE_API_ADDRESS = `127.0.0.1:${options.apiPort}`;
+      const { loadAgents } = await import('../../definitions/agents/load-agents.ts');
       const agents = await loadAgents(config.LONGSHORE_AGENTS, config.LONGSHORE_TEMPLATES);
       const log = (line: string) => printFact(cli, line);
       const { startDevStack } = await import('../../setup/dev-stack.ts');

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { checkNamespace, identifyNamespace, type NamespaceParts } from '../../client/temporal/own-namespace.ts';
 import { createTemporalLink } from '../../client/temporal/temporal.ts';
 import { checkDatabaseUrl } from '../../platform/config.ts';
@@ -14,29 +13,27 @@ import { migrate } from '../../store/database/migrate.ts';
 import { openStore } from '../../store/open-store.ts';
 import { printFact, printLine, type Cli } from '../output/cli.ts';
 
-export function setupCommand(cli: Cli): Command {
-  return new Command('setup')
-    .description('Prepare the servers of an installation: the Postgres schema and the search attributes of Temporal. Safe to repeat')
-    .option('--move-database', 'Assign the database to the configured Temporal namespace, if the namespace that it belongs to no longer exists')
-    .option('--image', 'Instead: build the standard image of sandboxes in the Docker engine of this machine, unless it exists')
-    .option('--gvisor', 'Instead: build gVisor, with which sandboxes can hibernate, and register it with the Docker engine of this machine')
-    .action(async ({ gvisor, image, moveDatabase = false }: { gvisor?: boolean; image?: boolean; moveDatabase?: boolean }) => {
-      const config = cli.config();
-      if (image) return setUpImage(cli, config.LONGSHORE_SANDBOX_IMAGE);
-      if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
-      await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
-      printLine(cli, 'Postgres: the schema is up to date.');
-      const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
-      const temporal = createTemporalLink({ address, namespace, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS) });
-      try {
-        await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
-        const added = await registerSearchAttributes(await temporal.connection(), namespace);
-        printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'exist already'}.`);
-      } finally {
-        await temporal.close();
-      }
-      return undefined;
-    });
+export interface SetupOptions {
+  gvisor?: boolean;
+  image?: boolean;
+  moveDatabase?: boolean;
+}
+
+export async function setUp(cli: Cli, { gvisor, image, moveDatabase = false }: SetupOptions): Promise<void> {
+  const config = cli.config();
+  if (image) return setUpImage(cli, config.LONGSHORE_SANDBOX_IMAGE);
+  if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
+  await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
+  printLine(cli, 'Postgres: the schema is up to date.');
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  const temporal = createTemporalLink({ address, namespace, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS) });
+  try {
+    await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
+    const added = await registerSearchAttributes(await temporal.connection(), namespace);
+    printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'exist already'}.`);
+  } finally {
+    await temporal.close();
+  }
 }
 
 async function setUpImage(cli: Cli, image: string): Promise<void> {

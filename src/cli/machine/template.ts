@@ -1,4 +1,3 @@
-import { Command } from 'commander';
 import { loadAgents, templatesBeside } from '../../definitions/agents/load-agents.ts';
 import { findTemplate } from '../../definitions/templates/find-template.ts';
 import { buildTemplate } from '../../images/build-template.ts';
@@ -9,29 +8,7 @@ import { containersFrom, templateImages } from '../../images/template-images.ts'
 import { EXIT, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
 
-export function templateCommand(cli: Cli): Command {
-  const command = new Command('template').description('Build, list and remove the images of sandbox templates');
-  command
-    .command('build')
-    .description('Build the images of templates that have none yet; without a name, of all templates')
-    .argument('[names...]')
-    .option('--force', 'build again even if the image exists')
-    .action((names: string[], { force = false }: { force?: boolean }) => build(cli, names, force));
-  command
-    .command('ls')
-    .description('List templates with their images')
-    .option('--json', 'as JSON')
-    .action(({ json = false }: { json?: boolean }) => list(cli, json));
-  command
-    .command('rm')
-    .description('Remove the images of a template; its file stays')
-    .argument('<name>')
-    .option('--force', 'even while sandboxes use them')
-    .action((name: string, { force = false }: { force?: boolean }) => remove(cli, name, force));
-  return command;
-}
-
-async function build(cli: Cli, names: string[], force: boolean): Promise<void> {
+export async function buildTemplates(cli: Cli, names: string[], force: boolean): Promise<void> {
   const { directory, templates } = await load(cli);
   const chosen = names.length === 0 ? [...templates.values()] : names.map((name) => findTemplate(templates, name, directory));
   if (chosen.length === 0) printFact(cli, `No templates in ${directory}.`);
@@ -65,7 +42,7 @@ interface Listed {
   agents: string[];
 }
 
-async function list(cli: Cli, json: boolean): Promise<void> {
+export async function listTemplates(cli: Cli, json: boolean): Promise<void> {
   const { templates } = await load(cli);
   const { LONGSHORE_AGENTS, LONGSHORE_TEMPLATES } = cli.config();
   const agents = [...(await loadAgents(LONGSHORE_AGENTS, LONGSHORE_TEMPLATES)).values()];
@@ -109,7 +86,7 @@ function stateOf(template: Template | undefined, images: string[]): Listed['stat
   return images.length > 0 ? 'stale' : 'missing';
 }
 
-async function remove(cli: Cli, name: string, force: boolean): Promise<void> {
+export async function removeImages(cli: Cli, name: string, force: boolean): Promise<void> {
   const { directory, templates } = await load(cli);
   const removed = await removeTemplate(name, { force });
   if (removed.length === 0) findTemplate(templates, name, directory);

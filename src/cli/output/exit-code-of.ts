@@ -12,6 +12,7 @@ const USAGE_CODES = new Set<ErrorCode>([
   'METHOD_COLLISION',
   'PLUGIN_NOT_FOUND',
   'MESSAGE_INVALID',
+  'ATTACHMENT_INVALID',
 ]);
 const AWAY_CODES = new Set<ErrorCode>([
   'POSTGRES_UNAVAILABLE',

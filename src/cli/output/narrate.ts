@@ -1,4 +1,8 @@
+import { shortTime } from '../../common/short-time.ts';
+import { nameOfMedia, type AttachmentFacts } from '../../contracts/attachments/media.ts';
 import type { ConversationEvent, EventData, EventOf, EventType } from '../../contracts/events.ts';
+import { planLines } from '../../common/plan-text.ts';
+import { countDone } from '../../contracts/plan/plan.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import { approvalText, callText, moreLines, shownResultOf, shownLine } from './call-text.ts';
@@ -36,18 +40,31 @@ export function createNarration(): (event: ConversationEvent) => Narrated[] {
   };
 }
 
+const COMPACTED = { outputs: 'old results are left out', summary: 'older steps are summed up', cut: 'long texts are cut' } as const;
+
 /** The description of each event; other events are not shown. */
 const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narrated | undefined } = {
-  'message.received': (data) => ({ kind: 'user', text: visibleText(data.text) }),
+  'message.received': ({ text, attachments = [] }) => ({
+    kind: 'user',
+    text: [visibleText(text), ...attachments.map(attachmentLine)].filter((line) => line !== '').join('\n'),
+  }),
   'tool.requested': (data) => ({
     kind: 'call',
     text: `→ ${data.arguments ? callText(data.tool, data.arguments) : `${visibleLine(data.tool)} (${data.argumentsBytes} bytes of arguments)`}`,
   }),
   'message.sent': (data) => ({
     kind: 'note',
-    text: data.part.type === 'text' ? visibleText(data.part.text) : `[${data.part.type} ${visibleLine(data.part.mediaType)}] from ${visibleLine(data.tool)}`,
+    text: data.part.type === 'text' ? visibleText(data.part.text) : `${visibleLine(nameOfMedia(data.part))} from ${visibleLine(data.tool)}`,
   }),
   'tool.unknown': (data) => ({ kind: 'bad', text: `? ${visibleLine(data.tool)}: it is not known whether it took effect. ${visibleLine(data.why)}` }),
+  'tool.judged': (data) => ({
+    kind: 'note',
+    text: `⚖ ${visibleLine(data.tool)}: ${data.verdict === 'allow' ? 'allowed by the judge' : 'handed over to a person'}: ${visibleLine(data.reason)}`,
+  }),
+  'tool.waiting': (data) => ({
+    kind: 'note',
+    text: `… ${visibleLine(data.tool)} waits for a client (${visibleLine(data.callId)})${data.deadline === undefined ? '' : `, until ${shortTime(data.deadline)}`}`,
+  }),
   'tool.approval-requested': (data) => ({
     kind: 'note',
     text: `! ${visibleLine(data.tool)} waits for approval (${visibleLine(data.callId)}): ${visibleLine(data.why)}\n  ${approvalText(data.arguments)}`,
@@ -59,6 +76,25 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
   'conversation.paused': (data) => ({ kind: 'note', text: `⏸ paused${data.note === undefined ? '' : `: ${visibleLine(data.note)}`}` }),
   'conversation.resumed': () => ({ kind: 'note', text: '▶ goes on' }),
   'conversation.closed': () => ({ kind: 'note', text: 'The conversation is closed.' }),
+  'tool.approval-revoked': (data) => ({
+    kind: 'note',
+    text: `↺ ${visibleLine(data.tool)} asks again${data.by === undefined ? '' : `, says ${visibleLine(data.by)}`}`,
+  }),
+  'checkpoint.created': (data) => ({ kind: 'note', text: `▪ checkpoint ${visibleLine(data.checkpointId)}: ${data.changed} changed, ${data.addedBytes} bytes` }),
+  'checkpoint.failed': (data) => ({ kind: 'bad', text: `! no checkpoint: ${visibleLine(data.problem)}` }),
+  'conversation.rewound': (data) => ({ kind: 'note', text: `↶ as it was at ${visibleLine(data.checkpointId)}; take it back with ${visibleLine(data.before)}` }),
+  'conversation.forked': (data) => ({ kind: 'note', text: `⑂ forked as ${visibleLine(data.conversationId)}` }),
+  'fork.ready': () => ({ kind: 'note', text: '⑂ the fork has its files' }),
+  'fork.failed': (data) => ({ kind: 'bad', text: `! the fork could not get its files: ${visibleLine(data.problem)}` }),
+  'agent.started': (data) => ({ kind: 'note', text: `▷ ${visibleLine(data.agent)} works in ${visibleLine(data.conversationId)}` }),
+  'agent.ended': (data) => ({ kind: 'note', text: `◁ ${visibleLine(data.conversationId)}: ${data.outcome}, ${data.tokens} tokens` }),
+  'answer.refused': (data) => ({ kind: 'note', text: `! the answer does not fit: ${visibleLine(data.problems)}` }),
+  'context.compacted': (data) => ({ kind: 'note', text: `⇣ ${COMPACTED[data.stage]}: about ${data.tokensAfter} tokens of ${data.tokensBefore} are left` }),
+  'context.restored': () => ({ kind: 'note', text: '⇡ what was left out of the prompts is back' }),
+  'plan.changed': ({ items }) => ({
+    kind: 'note',
+    text: [`☰ plan: ${countDone(items)} of ${items.length} done`, ...planLines(items).map((line) => `  ${line}`)].join('\n'),
+  }),
   'budget.exhausted': (data) => ({ kind: 'bad', text: `! the budget of ${data.exhausted} ran out (${data.limit})` }),
   'turn.finished': (data) =>
     data.outcome === 'finished'
@@ -66,6 +102,10 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
       : { kind: 'bad', text: `The turn ended as ${data.outcome}${data.message === undefined ? '' : `: ${visibleLine(data.message)}`}` },
   note: (data) => ({ kind: 'note', text: `note: ${visibleText(data.text)}` }),
 };
+
+function attachmentLine({ name, mediaType, bytes }: AttachmentFacts): string {
+  return visibleLine(`[attached: ${name}, ${mediaType}, ${bytes} bytes]`);
+}
 
 /** Shows whole lines only: a carriage return or an escape code of a terminal may arrive in pieces. */
 function outputOf(calls: Map<string, FollowedCall>, { callId, stream, text }: EventData['tool.output']): Narrated[] {

@@ -3,13 +3,15 @@ import { finished } from 'node:stream/promises';
 import type { Writable } from 'node:stream';
 import { visibleText } from '../../contracts/visible-text.ts';
 
-export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number };
+export type OutputStream = Writable & { isTTY?: boolean; columns?: number; rows?: number; hasColors?: () => boolean };
 
 /** Where a command prints. All text for a terminal goes through it: untrusted text is shown and never interpreted. */
 export interface Output {
   readonly isTTY: boolean;
   /** Prints text as `visibleText` shows it; a line of more than 20,000 characters is cut and marked. */
   print(text: string): void;
+  /** Prints one line in the same way, coloured on a terminal; `NO_COLOR` turns that off. */
+  printColoured(text: string, colour: Colour | undefined): void;
   /** Prints JSON lines of any length, which are already escaped. */
   printJson(json: string): void;
   /** Returns to the beginning of the line and clears it; only on terminals. */
@@ -30,6 +32,8 @@ export interface ProgramWriter {
 }
 
 const LONGEST_LINE = 20_000;
+const COLOURS = { bold: 1, red: 31, green: 32, cyan: 36 } as const;
+export type Colour = keyof typeof COLOURS;
 
 export function createOutput(stream: OutputStream): Output {
   const isTTY = stream.isTTY === true;
@@ -37,6 +41,11 @@ export function createOutput(stream: OutputStream): Output {
     isTTY,
     stream,
     print: (text) => void stream.write(cutLines(visibleText(text))),
+    printColoured(text, colour) {
+      const shown = cutLines(visibleText(text)).replace(/\n$/, '');
+      const isColoured = colour !== undefined && isTTY && stream.hasColors?.() === true;
+      stream.write(isColoured ? `\u001B[${COLOURS[colour]}m${shown}\u001B[0m\n` : `${shown}\n`);
+    },
     printJson: (json) => void stream.write(visibleText(json)),
     clearLine: () => void (isTTY && stream.write('\r\u001B[K')),
     program: (escape) => (escape === 'always' || (escape === 'on-terminal' && isTTY) ? visibleWriter(stream) : rawWriter(stream)),

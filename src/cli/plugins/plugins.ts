@@ -1,11 +1,10 @@
-import { Argument, Command } from 'commander';
+import { Command } from 'commander';
+import { showValue } from '../../common/show-value.ts';
+import { failure } from '../../contracts/errors.ts';
 import type { Longshore } from '../../client.ts';
-import { DIALECTS, dialectNamed } from '../../plugins/dialects/dialects.ts';
-import { checkPlugin } from './check-plugin.ts';
 import { addViews } from '../output/add-views.ts';
 import { printFact, printJson, withClient, type Cli } from '../output/cli.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
-import { newPlugin } from './new-plugin.ts';
 import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
 import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
 import { wholeNumber } from '../output/whole-number.ts';
@@ -31,15 +30,28 @@ export function pluginsCommand(cli: Cli): Command {
     .description('Load the plugin of a directory in a compartment and show its tools, permissions and problems')
     .argument('<directory>', 'directory or package')
     .option('--json', 'as JSON')
-    .action((directory: string, { json = false }: Json) => checkPlugin(cli, directory, json));
+    .action(async (directory: string, { json = false }: Json) => {
+      const { checkPlugin } = await import('./check-plugin.ts');
+      await checkPlugin(cli, directory, json);
+    });
   command
     .command('new')
     .description('Write a plugin that works, with its test')
-    .addArgument(new Argument('<dialect>').choices(DIALECTS.map(({ name }) => name)))
+    .argument('<dialect>', 'style in which it is written: longshore, or another (a name that does not exist is answered with those that do)')
     .argument('<name>', 'its id, and the name of its directory')
     .option('--directory <path>', 'where to make it', '.')
-    .action((dialect: string, name: string, { directory }: { directory: string }) => newPlugin(cli, dialectNamed(dialect), name, directory));
+    .action(async (wanted: string, name: string, { directory }: { directory: string }) => {
+      const [{ DIALECTS }, { newPlugin }] = await Promise.all([import('../../plugins/dialects/dialects.ts'), import('./new-plugin.ts')]);
+      const dialect = DIALECTS.find((each) => each.name === wanted);
+      if (!dialect) throw unknownDialect(wanted, DIALECTS);
+      await newPlugin(cli, dialect, name, directory);
+    });
   return command;
+}
+
+function unknownDialect(wanted: string, known: readonly { name: string }[]): Error {
+  const fix = `Name one of ${known.map(({ name }) => name).join(', ')}`;
+  return failure('INVALID_ARGUMENT', { what: 'dialect', problem: `there is no ${showValue(wanted)}`, fix });
 }
 
 function addChanges(command: Command, cli: Cli): void {

@@ -1,4 +1,3 @@
-import { Command } from 'commander';
 import { checkNamespace } from '../../client/temporal/own-namespace.ts';
 import { createTemporalLink } from '../../client/temporal/temporal.ts';
 import { readEncryptionKeys } from '../../platform/encryption-keys.ts';
@@ -8,28 +7,13 @@ import { eraseUser, schedulesOf, type Erased, type UserOfTenant } from '../../wo
 import { createHistories } from '../../worker/removal/histories.ts';
 import { confirmed } from '../output/confirmed.ts';
 import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
-import { withSandboxes, type Desk } from '../sandbox/with-sandboxes.ts';
+import type { Desk } from '../sandbox/with-sandboxes.ts';
 
 const CLOSE_MS = 120_000;
 const REMAINS =
-  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, sandboxes that were opened without a conversation or taken over by one of another user, what plugins keep for a whole tenant or elsewhere, and copies in backups and logs.';
+  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, sandboxes that were opened without a conversation or taken over by one of another user, what the conversations have written into the memory of the tenant or an agent, without the user, what plugins keep for a whole tenant or elsewhere, and copies in backups and logs.';
 
-interface EraseOptions {
-  tenant: string;
-  user: string;
-  yes?: boolean;
-}
-
-export function eraseCommand(cli: Cli): Command {
-  return new Command('erase')
-    .description("Remove a user's data for good: conversations, sandboxes with their snapshots, schedules, values of plugins, histories in Temporal")
-    .requiredOption('--tenant <id>', 'the tenant of the user')
-    .requiredOption('--user <id>')
-    .option('--yes', 'do not ask for confirmation')
-    .action(({ tenant: tenantId, user: userId, yes = false }: EraseOptions) => withSandboxes(cli, (desk) => erase(cli, desk, { tenantId, userId }, yes)));
-}
-
-async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfTenant, yes: boolean): Promise<void> {
+export async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfTenant, yes: boolean): Promise<void> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
   const link = createTemporalLink({ address, namespace, keys, check: (parts) => checkNamespace(store.temporalHome, parts) });
@@ -37,8 +21,12 @@ async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfT
   try {
     const client = await link.client();
     const { conversations, open, entries } = await store.removal.userData(user.tenantId, user.userId);
+    const memory = await store.memory.list({ tenantId: user.tenantId, scope: 'user', owner: user.userId });
     const schedules = await schedulesOf({ longshore }, user);
-    printFact(cli, `User "${user.userId}" of tenant "${user.tenantId}": ${summary(conversations, schedules.length, entries)}; ${open} open, closed first.`);
+    printFact(
+      cli,
+      `User "${user.userId}" of tenant "${user.tenantId}": ${summary({ conversations, schedules: schedules.length, entries, memory: memory.length })}; ${open} open, closed first.`,
+    );
     if (!yes && !(await confirmed(cli, 'erase', 'Remove all of it for good?'))) {
       printLine(cli, 'Nothing was removed.');
       cli.exitCode = EXIT.failed;
@@ -53,8 +41,8 @@ async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfT
   }
 }
 
-function tell(cli: Cli, { conversations, schedules, entries, left, histories }: Erased): void {
-  printFact(cli, `Removed: ${summary(conversations, schedules, entries)}.`);
+function tell(cli: Cli, { left, histories, ...removed }: Erased): void {
+  printFact(cli, `Removed: ${summary(removed)}.`);
   const why = {
     open: 'it did not close: start a worker',
     elsewhere: 'its sandbox or a snapshot of it is on another host, and its worker removes what it can within minutes',
@@ -65,6 +53,6 @@ function tell(cli: Cli, { conversations, schedules, entries, left, histories }: 
   printLine(cli, REMAINS);
 }
 
-function summary(conversations: number, schedules: number, entries: number): string {
-  return `${conversations} conversations, ${schedules} schedules, ${entries} values of plugins`;
+function summary({ conversations, schedules, entries, memory }: Omit<Erased, 'left' | 'histories'>): string {
+  return `${conversations} conversations, ${schedules} schedules, ${entries} values of plugins, ${memory} files of memory`;
 }

@@ -1,10 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { duration } from '../../common/duration.ts';
 import { loginName } from '../../platform/login-name.ts';
-import { createLogger } from '../../platform/log.ts';
-import type { Store } from '../../store/store.ts';
 import { printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
+import { withStore } from '../output/with-store.ts';
 import { durationText } from '../schedule/duration-text.ts';
 
 const KEEP = 'keep';
@@ -55,12 +54,6 @@ function change(cli: Cli, tenant: string, keepMs: number | null | undefined): Pr
     const kept = keepMs === undefined ? 'as LONGSHORE_RETENTION of the workers says' : keepMs === null ? 'for ever' : `for ${durationText(keepMs)}`;
     printFact(cli, `Closed conversations of ${tenant} are kept ${kept}.`);
   });
-}
-
-async function withStore(cli: Cli, work: (store: Store) => Promise<void>): Promise<void> {
-  const { openStore } = await import('../../store/open-store.ts');
-  await using store = await openStore({ url: cli.config().DATABASE_URL, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), poolSize: 1 });
-  await work(store);
 }
 
 function durationOrKeep(text: string): number | typeof KEEP {

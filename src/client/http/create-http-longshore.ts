@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import { anySignal } from '../../common/any-signal.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import { checkMessageText } from '../check-message.ts';
-import { listFilter, nameOf, startOptions } from '../client-arguments.ts';
+import { conversationIdOf, forkOptions, listFilter, nameOf, startOptions } from '../client-arguments.ts';
+import { handlersOf, serveOptions } from '../client-tools/client-tool-arguments.ts';
+import { serveTools } from '../client-tools/serve-tools.ts';
 import { createChat, sharedController } from '../create-chat.ts';
 import type { Longshore } from '../types.ts';
+import { attachmentsOf } from './http-attachments.ts';
 import { createHttpCalls, createHttpViews, httpConversation } from './http-conversations.ts';
+import { createHttpDiff } from './http-diff.ts';
+import { createHttpExport } from './http-export.ts';
 import { createHttpUsage } from './http-usage.ts';
 import { createHttpAudit, createHttpKeys, createHttpLimits, createHttpPlugins, createHttpSchedules } from './http-installation.ts';
+import { createHttpMemory } from './http-memory.ts';
 import { createHttpWebhooks } from './http-webhooks.ts';
-import { createHttpLink, type HttpLinkOptions } from './http-link.ts';
+import { createHttpLink, type HttpLink, type HttpLinkOptions } from './http-link.ts';
 
 const DEFAULT_LIST_LIMIT = 50;
 const MOST_PER_PAGE = 200;
@@ -20,13 +27,16 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
   const closing = sharedController();
   const longshore: Longshore = {
     async start(given) {
-      const body = startOptions(given);
+      const { attachments, ...options } = startOptions(given);
+      if (options.message !== undefined) checkMessageText(options.message, attachments);
+      const { conversationId, turnId } = await begin(link, '/v1/conversations', { ...options, ...(await attachmentsOf(attachments)) });
+      return createChat(longshore, conversationId, turnId);
+    },
+    async fork(conversation, given) {
+      const body = forkOptions(given);
       if (body.message !== undefined) checkMessageText(body.message);
-      const headers = { 'idempotency-key': randomUUID() };
-      const { conversationId, turnId } = (await link.json('/v1/conversations', { method: 'POST', body, headers })) as {
-        conversationId: string;
-        turnId?: string;
-      };
+      const path = `/v1/conversations/${encodeURIComponent(conversationIdOf(conversation))}/fork`;
+      const { conversationId, turnId } = await begin(link, path, body);
       return createChat(longshore, conversationId, turnId);
     },
     async chat(conversationId) {
@@ -46,11 +56,19 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
     },
     ...createHttpViews(link, closing.signal),
     ...createHttpCalls(link),
+    ...createHttpDiff(link),
+    ...createHttpExport(link),
+    async tools(conversation, handlers, options) {
+      const { signal } = serveOptions(options);
+      const stopped = signal ? anySignal([signal, closing.signal]) : closing.signal;
+      await serveTools(longshore, conversationIdOf(conversation), handlersOf(handlers), stopped);
+    },
     usage: createHttpUsage(link),
     plugins: createHttpPlugins(link),
     keys: createHttpKeys(link),
     audit: createHttpAudit(link),
     limits: createHttpLimits(link),
+    memory: createHttpMemory(link),
     schedules: createHttpSchedules(link),
     webhooks: createHttpWebhooks(link),
     [Symbol.asyncDispose]() {
@@ -59,4 +77,10 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
     },
   };
   return longshore;
+}
+
+/** A request that is sent again after a broken connection begins no second conversation. */
+async function begin(link: HttpLink, path: string, body: object): Promise<{ conversationId: string; turnId?: string }> {
+  const headers = { 'idempotency-key': randomUUID() };
+  return (await link.json(path, { method: 'POST', body, headers })) as { conversationId: string; turnId?: string };
 }

@@ -13,11 +13,11 @@ import {
   scheduleNote,
   scheduleOptions,
 } from '../client-arguments.ts';
-import type { Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../schedule-types.ts';
+import type { Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../types/schedule-types.ts';
 import type { LimitsOf } from '../../contracts/limits.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
-import type { AuditLog, Keys, Plugins, PluginState, TenantLimits } from '../types.ts';
+import type { AuditLog, Keys, Plugins, PluginState, TenantLimits } from '../types/installation-types.ts';
 import type { HttpLink } from './http-link.ts';
 
 const POST = 'POST' as const;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { context, propagation } from '@opentelemetry/api';
-import { ERRORS } from '../../contracts/error-rows.ts';
+import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import type { Json } from '../../contracts/json.ts';
@@ -17,6 +17,8 @@ export interface HttpRequest {
   body?: object;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** It may be sent twice without another effect. Default: a GET, and one with an Idempotency-Key. */
+  isRepeatable?: boolean;
 }
 
 /** Requests to the service of one caller. */
@@ -48,7 +50,7 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
   return {
     open,
     async json(path, request = {}) {
-      const isRepeatable = (request.method ?? 'GET') === 'GET' || request.headers?.['idempotency-key'] !== undefined;
+      const isRepeatable = mayRepeat(request);
       for (let attempt = 1; ; attempt += 1) {
         try {
           const answer = await open(path, request);
@@ -60,6 +62,10 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
       }
     },
   };
+}
+
+function mayRepeat({ method = 'GET', headers, isRepeatable = method === 'GET' || headers?.['idempotency-key'] !== undefined }: HttpRequest): boolean {
+  return isRepeatable;
 }
 
 /** The trace that the caller is in. None, unless the program has set up OpenTelemetry. */

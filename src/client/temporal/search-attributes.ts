@@ -1,4 +1,5 @@
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
+import type { Parent } from '../../contracts/sub-agent.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
 
 interface Ids {
@@ -6,6 +7,7 @@ interface Ids {
   userId: string;
   tenantId: string;
   scheduledBy?: ScheduledBy;
+  parent?: Parent;
 }
 
 /**
@@ -13,7 +15,7 @@ interface Ids {
  * they are: with encryption, the id of the user is left out, since it may be a name or an address.
  */
 export function initialSearchAttributes(
-  { scheduledBy, ...ids }: Ids,
+  { scheduledBy, parent, ...ids }: Ids,
   { state, encrypted }: { state: 'running' | 'idle'; encrypted: boolean },
 ): SearchAttributePair[] {
   return [
@@ -23,6 +25,7 @@ export function initialSearchAttributes(
     { key: keyword('ConversationState'), value: state },
     { key: keyword('SandboxTier'), value: 'none' },
     { key: defineSearchAttributeKey('AwaitingApproval', SearchAttributeType.BOOL), value: false },
+    ...(parent ? [{ key: keyword('ParentId'), value: parent.conversationId }] : []),
     ...(scheduledBy ? origin(scheduledBy) : []),
   ];
 }

@@ -1,6 +1,6 @@
 import { isGrpcServiceError, ServiceError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
-import { ERRORS } from '../../contracts/error-rows.ts';
+import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 
 /** The subject of a failed call; the error messages name it. */

@@ -1,7 +1,11 @@
+import { SANDBOX_USES } from '../../contracts/sub-agents/sandbox-use.ts';
 import { z } from 'zod';
 import { HOST_NAME } from '../../plugins/api/tool-problems.ts';
 import { VARIABLE } from '../../plugins/api/plugin-details.ts';
 import type { Json } from '../../contracts/json.ts';
+import { MAX_OUTPUT_SCHEMA } from '../../contracts/output.ts';
+import { MEMORY_SCOPES } from '../../contracts/memory/memory.ts';
+import { CLIENT_TOOL_NAME } from '../../contracts/client-tool.ts';
 import { duration } from '../../common/duration.ts';
 import { sandboxSchema } from '../parse/sandbox-schema.ts';
 
@@ -19,7 +23,7 @@ const approvalRule = z
       )
       .optional()
       .describe('Arguments that have to fit; * in a text stands for anything.'),
-    decide: z.enum(['allow', 'ask', 'deny']),
+    decide: z.enum(['allow', 'ask', 'deny', 'auto']).describe('auto: a model judges the call, see judge; it allows the call, or a person is asked.'),
   })
   .refine(({ tool, plugin, annotation }) => tool ?? plugin ?? annotation, 'has to name a tool, a plugin or an annotation');
 
@@ -38,6 +42,17 @@ const approvalTimeout = z
   .default(604_800_000)
   .describe('How long an approval waits until it counts as denied, or { after: 1h, then: deny | allow | pause }. 0 waits for ever. Default 7d.');
 
+const judge = z.strictObject({
+  model: z
+    .string()
+    .regex(/^[a-z0-9-]+\/.+$/, 'has to be provider/model, such as anthropic/claude-haiku-4-5, or scripted/<file>')
+    .describe('The model that judges; a small one is enough.'),
+  modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to its provider.'),
+  rules: z.array(z.string().min(1).max(2_000)).max(100).default([]).describe('What the operator says about calls, in words, one rule each.'),
+  minConfidence: z.number().min(0).max(1).default(0.8).describe('An allowance with less confidence goes to a person. Default 0.8.'),
+  handovers: count.default(3).describe('After so many calls in a row that went to a person, people are asked without it, until the next message. Default 3.'),
+});
+
 const deferTools = z
   .strictObject({
     over: z.int().min(0).default(40).describe('With more tools than this, all but the pinned ones are shown by one line each. Default 40.'),
@@ -45,6 +60,26 @@ const deferTools = z
   })
   .prefault({})
   .describe('When tools are found with tools:search instead of being shown whole.');
+
+const context = z
+  .union(
+    [
+      z.literal('off'),
+      z.strictObject({
+        window: z
+          .int()
+          .min(1_000)
+          .optional()
+          .describe("Tokens that the model takes. Default: what is known of the model; without it, only a provider's refusal compacts."),
+        compactAt: z.number().min(0.1).max(0.95).default(0.8).describe('The part of the window at which older steps are left out of prompts. Default 0.8.'),
+        keepTurns: count.default(4).describe('The newest turns that are kept whole while there is room. Default 4.'),
+        providerEdits: z.boolean().optional().describe('Whether the provider clears older results on its side before that; only anthropic can. Default false.'),
+      }),
+    ],
+    'has to be off, or { window: 200000, compactAt: 0.8, keepTurns: 4 }, each of them or none',
+  )
+  .optional()
+  .describe('How the prompts of long conversations are made smaller; off: never.');
 
 const budget = z
   .strictObject({
@@ -64,6 +99,35 @@ const budget = z
       .describe('US dollars for model calls over the life of the conversation, by the table of prices. Default: no limit.'),
   })
   .prefault({});
+
+const subAgent = z.strictObject({
+  agent: z.string().min(1).describe('Id of the agent.'),
+  description: z.string().min(1).describe('What it is for. The model reads this.'),
+  budget: z
+    .strictObject({
+      tokens: count.optional().describe('Input and output tokens of each task. Default: an eighth of the budget of the conversation.'),
+      wallTime: duration
+        .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
+        .optional()
+        .describe('Time spent working on each task. Default: an eighth of the budget of the conversation.'),
+      costUsd: z
+        .number()
+        .positive('has to be above 0')
+        .optional()
+        .describe('US dollars of each task. Default: an eighth of the budget of the conversation, if that has a limit.'),
+      steps: count
+        .optional()
+        .describe('Model calls of each task, in all of its turns and with those of its own sub-agents. Default: no limit for the whole task.'),
+    })
+    .default({})
+    .describe("What each task may use at most. It comes out of this agent's own budget, and what is left comes back."),
+  sandbox: z
+    .enum(SANDBOX_USES)
+    .optional()
+    .describe(
+      'own: a new sandbox. none: it has none. shared: the sandbox of this agent. shared-read-only: the same, with files:read, files:list and files:search alone. fork: a new one with a copy of the files. Default own.',
+    ),
+});
 
 const texts = z.record(z.string(), z.string()).default({});
 const limit = duration.refine((milliseconds) => milliseconds > 0, 'has to be above 0');
@@ -117,6 +181,22 @@ const plugin = z.union(
   'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }, with permissions or without',
 );
 
+const jsonSchema = z.record(z.string(), z.json());
+const clientTool = z.strictObject({
+  description: z.string().min(1).describe('What it does. The model reads this.'),
+  parameters: jsonSchema
+    .refine((schema) => schema['type'] === 'object', 'has to be the JSON Schema of an object, with type: object')
+    .default({ type: 'object', properties: {} })
+    .describe('JSON Schema of the arguments, an object. Default: no arguments.'),
+  output: jsonSchema.optional().describe('JSON Schema of the result. Default: any JSON value.'),
+  timeout: duration.default(600_000).describe('How long a result is waited for. 0 waits for ever. Default 10m.'),
+  otherwise: z
+    .enum(['unavailable', 'fail'])
+    .default('unavailable')
+    .describe('unavailable: the model is told that no result came. fail: the turn fails. Default unavailable.'),
+  requireApproval: z.boolean().default(false).describe('Whether a person has to allow each call. Rules of the agent come first. Default false.'),
+});
+
 /** An agent as it is written, in YAML or with `defineAgent`. */
 export const agentSchema = z.strictObject({
   id: z
@@ -139,19 +219,56 @@ export const agentSchema = z.strictObject({
     .default(['shell:*', 'code:*', 'files:*'])
     .describe('Tool ids and patterns that the agent may call. Default: the built-in tools.'),
   sandbox: sandboxSchema,
+  checkpoints: z
+    .enum(['turn', 'step', 'off'])
+    .optional()
+    .describe(
+      'When a copy of the home directory is made to which one can go back: at the end of each turn, or of each step, that has called tools. Default off.',
+    ),
   approval: z
     .array(approvalRule)
     .default([])
     .describe(
-      'If several rules match, deny overrides ask, and ask overrides allow. Without a match, read-only tools are allowed, and all others ask for an approval.',
+      'If several rules match, deny overrides ask, ask overrides auto, and auto overrides allow. Without a match, read-only tools are allowed, and all others ask for an approval.',
     ),
+  judge: judge.optional().describe('The model that judges calls of which a rule says auto.'),
   requireApproval: z
     .record(z.string().min(1), z.boolean())
     .default({})
     .describe('By tool id or pattern; overrides what plugins and tools declare: true asks for an approval, false allows, unless a rule says otherwise.'),
   approvalTimeout,
   deferTools,
+  context,
   budget,
+  agents: z
+    .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/, 'has to be letters, digits, - and _, 63 at most'), subAgent)
+    .optional()
+    .describe('Agents that this one may give tasks to, with agents:run, by the names that the model uses.'),
+  memory: z
+    .enum([...MEMORY_SCOPES, 'off'])
+    .optional()
+    .describe(
+      'Files that are kept between conversations: those of a user with this tenant, of the whole tenant, or of this agent in the tenant. The agent gets the tools memory:*. Default off.',
+    ),
+  output: z
+    .record(z.string(), z.json(), 'has to be a JSON Schema, such as { type: object, properties: { … }, required: [ … ] }')
+    .refine((schema) => JSON.stringify(schema).length <= MAX_OUTPUT_SCHEMA, `has to have ${MAX_OUTPUT_SCHEMA} characters at most`)
+    .optional()
+    .describe('JSON Schema that the answer of each turn has to fit. Default: any text.'),
+  skills: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('Directories with a SKILL.md (relative to this file), or patterns such as ./skills/*. The agent reads them with skills:read.'),
+  agentsMd: z
+    .enum(['on', 'off'])
+    .optional()
+    .describe('Whether the model is told what the AGENTS.md in the working directory of its sandbox says, as a note that is marked as data. Default on.'),
+  plan: z.boolean().optional().describe('Whether the agent has plan:write, with which it keeps a list of steps that people see while it works. Default false.'),
+  clientTools: z
+    .record(z.string().regex(CLIENT_TOOL_NAME, 'has to be a letter, then letters, digits, - and _, 64 at most'), clientTool)
+    .optional()
+    .describe('Tools that clients run: pages, editors, services. The tool of the name open_file is client:open_file in rules.'),
 });
 
 /** The keys of an agent; durations are texts such as `30s` or milliseconds. */

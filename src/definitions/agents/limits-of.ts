@@ -1,7 +1,7 @@
 import type { Agent, AgentLimits, SandboxOptions } from '../../contracts/agent.ts';
 
 /** The limits that the workflow needs from an agent; they do not change after a conversation starts. */
-export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }: Agent): AgentLimits {
+export function limitsOf({ budget, sandbox, checkpoints, approvalTimeoutMs, approvalExpiry, judge }: Agent): AgentLimits {
   return {
     budget,
     freezeAfterMs: restAfter(sandbox, sandbox.freezeAfterMs ?? 30_000),
@@ -10,8 +10,10 @@ export function limitsOf({ budget, sandbox, approvalTimeoutMs, approvalExpiry }:
     archiveAfterMs: restAfter(sandbox, sandbox.archiveAfterMs ?? 0),
     onClose: sandbox.onClose ?? 'destroy',
     ...(sandbox.persist === false && { persist: false }),
+    ...(checkpoints && sandbox.persist !== false && { checkpoints }),
     approvalTimeoutMs,
     ...(approvalExpiry !== 'deny' && { approvalExpiry }),
+    ...(judge && { judge: { handovers: judge.handovers } }),
   };
 }
 

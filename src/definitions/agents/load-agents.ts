@@ -8,6 +8,8 @@ import type { Treatment } from '../../common/fill-in-environment.ts';
 import { parseAgent } from './parse-agent.ts';
 import { parsedUnless, readDefinition, type Unset } from '../parse/read-definition.ts';
 import { treatCredentials } from '../parse/treat-credentials.ts';
+import { loadSkills } from '../skills/load-skills.ts';
+import { checkSubAgents } from './check-sub-agents.ts';
 import { withTemplate } from './with-template.ts';
 
 const YAML_FILE = /\.ya?ml$/;
@@ -16,7 +18,7 @@ const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
 /**
  * Reads all agent files of a directory: YAML, and modules with a `defineAgent` as their default export. Subdirectories are not read.
  * A template provides the sandbox options that the agent does not set.
- * @throws AGENT_INVALID, TEMPLATE_INVALID naming file, line, path and fix; CONFIG_INVALID when the directory cannot be read.
+ * @throws AGENT_INVALID, TEMPLATE_INVALID naming file, line, path and fix; SKILL_INVALID; CONFIG_INVALID when the directory cannot be read.
  */
 export async function loadAgents(directory: string, templates: string = templatesBeside(directory), unset: Unset = 'refuse'): Promise<Map<string, Agent>> {
   const known = await loadTemplates(templates, unset);
@@ -32,6 +34,9 @@ export async function loadAgents(directory: string, templates: string = template
     files.set(agent.id, name);
     agents.set(agent.id, withTemplate(agent, { known, directory: templates, file: name }));
   }
+  for (const [id, agent] of agents) checkSubAgents(agent, agents, files.get(id) ?? '');
+  // Clients need no skills, and may not have their files.
+  if (unset === 'refuse') await loadSkills(agents.values());
   return agents;
 }
 

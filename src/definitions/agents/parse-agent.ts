@@ -1,6 +1,9 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent, McpServer, PluginPin } from '../../contracts/agent.ts';
+import type { Agent, Judge, McpServer, PluginPin, RuleDecision, SubAgent } from '../../contracts/agent.ts';
+import type { ClientTool } from '../../contracts/client-tool.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { MemoryScope } from '../../contracts/memory/memory.ts';
 import { agentSchema } from './agent-schema.ts';
 import { invalidDefinition, plainDefinition, type DefinitionSource } from '../parse/invalid-definition.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
@@ -15,12 +18,31 @@ const SCRIPTED = 'scripted/';
 export function parseAgent(definition: unknown, source: DefinitionSource): Agent {
   const parsed = agentSchema.safeParse(plainDefinition(definition, source));
   if (!parsed.success) throw invalidDefinition(agentSchema, parsed.error, source);
-  const { sandbox, budget, approvalTimeout, approval, model, plugins, mcp, ...rest } = parsed.data;
+  const {
+    sandbox,
+    budget,
+    approvalTimeout,
+    approval,
+    model,
+    plugins,
+    mcp,
+    agents,
+    clientTools,
+    output,
+    judge,
+    context,
+    checkpoints,
+    memory,
+    plan,
+    skills,
+    agentsMd,
+    ...rest
+  } = parsed.data;
   const { assets } = sandbox;
   const { wallTime, ...counts } = budget;
   return {
     ...rest,
-    model: model.startsWith(SCRIPTED) ? SCRIPTED + resolve(source.directory, model.slice(SCRIPTED.length)) : model,
+    model: located(model, source),
     ...pluginsOf(plugins, source.directory),
     ...(mcp && { mcp: Object.fromEntries(Object.entries(mcp).map(([name, server]) => [name, serverOf(server, source)])) }),
     sandbox: {
@@ -30,8 +52,53 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     },
     approval: approval.map(withoutUndefined),
     ...expiryOf(approvalTimeout),
+    ...(context !== undefined && { context: context === 'off' ? context : withoutUndefined(context) }),
     budget: { ...withoutUndefined(counts), wallTimeMs: wallTime },
+    ...(checkpoints !== undefined && checkpoints !== 'off' && { checkpoints }),
+    ...memoryOf(memory),
+    ...(output && { output }),
+    ...knowledgeOf({ plan, skills, agentsMd }, source),
+    ...judgeOf(judge, approval, source),
+    ...(agents && { agents: Object.fromEntries(Object.entries(agents).map(([name, use]) => [name, subAgentOf(use)])) }),
+    ...(clientTools && { clientTools: Object.fromEntries(Object.entries(clientTools).map(([name, tool]) => [name, clientToolOf(tool)])) }),
   };
+}
+
+/** What is at its default is left out. */
+function knowledgeOf({ plan, skills, agentsMd }: Knowledge, { directory }: DefinitionSource): Pick<Agent, 'plan' | 'skills' | 'agentsMd'> {
+  return {
+    ...(agentsMd === 'off' && { agentsMd }),
+    ...(plan === true && { plan }),
+    ...(skills && { skills: skills.map((place) => resolve(directory, place)) }),
+  };
+}
+
+type Knowledge = Pick<z.output<typeof agentSchema>, 'plan' | 'skills' | 'agentsMd'>;
+
+/** The path of a script is relative to the file. */
+function located(model: string, { directory }: DefinitionSource): string {
+  return model.startsWith(SCRIPTED) ? SCRIPTED + resolve(directory, model.slice(SCRIPTED.length)) : model;
+}
+
+function judgeOf(judge: Judge | undefined, rules: { decide: RuleDecision }[], source: DefinitionSource): Pick<Agent, 'judge'> {
+  if (judge) return { judge: { ...judge, model: located(judge.model, source) } };
+  const index = rules.findIndex(({ decide }) => decide === 'auto');
+  if (index === -1) return {};
+  const problem = 'is auto, and the agent has no judge';
+  const fix = 'Add judge: { model: provider/model, rules: [ … ] }';
+  throw failure('AGENT_INVALID', { file: source.locate(['approval', index, 'decide']), path: `approval[${index}].decide`, problem, fix });
+}
+
+function memoryOf(memory: MemoryScope | 'off' | undefined): Pick<Agent, 'memory'> {
+  return memory === undefined || memory === 'off' ? {} : { memory };
+}
+
+function clientToolOf({ timeout: timeoutMs, ...tool }: NonNullable<z.output<typeof agentSchema>['clientTools']>[string]): ClientTool {
+  return { ...withoutUndefined(tool), timeoutMs };
+}
+
+function subAgentOf({ budget: { wallTime: wallTimeMs, ...budget }, ...use }: NonNullable<z.output<typeof agentSchema>['agents']>[string]): SubAgent {
+  return { ...withoutUndefined(use), budget: withoutUndefined({ ...budget, wallTimeMs }) };
 }
 
 function serverOf({ timeout: timeoutMs, timeouts: toolTimeoutsMs, ...server }: Server, { directory: base }: DefinitionSource): McpServer {

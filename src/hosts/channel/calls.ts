@@ -6,6 +6,7 @@ import { z } from 'zod';
  */
 const path = z.string();
 const execId = z.string();
+const moment = z.strictObject({ number: z.int(), at: z.string() });
 export const LAST_PORT = 65_535;
 export const SIGNALS = ['SIGTERM', 'SIGKILL', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGSTOP', 'SIGCONT'] as const;
 
@@ -20,6 +21,10 @@ export const CALLS = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('files.remove'), path, recursive: z.boolean().optional() }),
   z.strictObject({ do: z.literal('files.createDirectory'), path }),
   z.strictObject({ do: z.literal('files.rename'), path, to: path }),
+  /** Answers null. Then come `CompareMessage`s, and with `patch` the patch as data; the summary is the last message. */
+  z.strictObject({ do: z.literal('checkpoints.compare'), from: moment, to: moment.optional(), paths: z.array(path).optional(), patch: z.boolean() }),
+  /** Answers null. Then a tar of the directory comes as data, and at the end a `PackedDirectory`. */
+  z.strictObject({ do: z.literal('files.pack'), path }),
   /** Answers with an `ExecInfo`. The worker keeps the sandbox awake until the command ends. */
   z.strictObject({
     do: z.literal('commands.start'),

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { ERRORS } from '../../contracts/error-rows.ts';
+import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import type { Json } from '../../contracts/json.ts';

@@ -1,7 +1,7 @@
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { FileInfo } from '../../sandbox/api/files.ts';
-import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { CallName } from '../channel/calls.ts';
 import { dataOf } from '../channel/messages.ts';
 import type { Operation } from './wire.ts';
@@ -31,6 +31,11 @@ export const FILE_OPERATIONS: { [Name in FileCalls]: Operation<Name> } = {
     await handle.removeFile(path, withoutUndefined({ recursive }));
     await sender.json(null);
   },
+  async 'files.pack'(handle, { path }, { sender }) {
+    await infoOf(handle, path);
+    await sender.json(null);
+    await sender.json(await handle.packDirectory(path, (piece) => sender.data(piece)));
+  },
   async 'files.createDirectory'(handle, { path }, { sender }) {
     await handle.createDirectory(path);
     await sender.json(await infoOf(handle, path));
@@ -41,7 +46,7 @@ export const FILE_OPERATIONS: { [Name in FileCalls]: Operation<Name> } = {
   },
 };
 
-async function infoOf(handle: SandboxHandle, path: string): Promise<FileInfo> {
+async function infoOf(handle: Pick<WorkerHandle, 'fileInfo'>, path: string): Promise<FileInfo> {
   const info = await handle.fileInfo(path);
   if (!info) throw failure('FILE_NOT_FOUND', { path });
   return info;

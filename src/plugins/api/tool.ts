@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ClientTool } from '../../contracts/client-tool.ts';
 import type { JsonObject, Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { ToolContext } from './tool-context.ts';
@@ -61,6 +62,8 @@ export interface Tool {
   summarize: ((input: JsonObject) => string) | undefined;
   /** Other data from the plugin. Longshore does not use it. */
   metadata?: JsonObject;
+  /** The tool is run by a client. Set by Longshore. */
+  client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
   execute(input: JsonObject, context: ToolContext): Promise<ToolResult>;
 }
 

@@ -3,6 +3,9 @@ import type { Agent } from '../../contracts/agent.ts';
 import { MAX_INLINE_ARGUMENTS } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
+import { AGENT_TOOLS, givesTask, isAgentTool, type TaskCall } from '../../contracts/sub-agent.ts';
+import { isShared } from '../../contracts/sub-agents/sandbox-use.ts';
+import { showValue } from '../../common/show-value.ts';
 import { summaryLine } from '../../contracts/markdown.ts';
 import { decide, type Decision } from './decide.ts';
 import { hashCall } from '../registry/hash-call.ts';
@@ -46,7 +49,7 @@ export async function judgeCalls(request: ToJudge): Promise<JudgedCalls> {
   for (const raw of calls) {
     const tool = available.find(({ id }) => id === raw.tool);
     const call = tool ? { ...raw, arguments: tool.accept(raw.arguments) } : raw;
-    const refusal = await refusalOf(call, tool, available);
+    const refusal = await refusalOf(call, tool, available, agent);
     judged.accepted.push(call.arguments);
     if (tool && !refusal) {
       judged.proposed.push(proposeCall(request, tool, call));
@@ -59,33 +62,56 @@ export async function judgeCalls(request: ToJudge): Promise<JudgedCalls> {
   return judged;
 }
 
-async function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: RegisteredTool[]): Promise<string | undefined> {
+async function refusalOf(call: RawCall, tool: RegisteredTool | undefined, available: RegisteredTool[], agent: Agent): Promise<string | undefined> {
   if (!tool) return failure('TOOL_NOT_FOUND', { tool: call.tool, known: namesOf(available) }).message;
   const problems = await tool.problemsOf(call.arguments);
-  if (problems.length === 0) return undefined;
+  if (problems.length === 0) return givesTask(tool.id) ? unknownAgent(call, agent) : undefined;
   return failure('TOOL_ARGUMENTS_INVALID', { tool: tool.id, problems: problems.join('; ') }).message;
 }
 
+function unknownAgent(call: RawCall, { agents = {} }: Agent): string | undefined {
+  const name = nameIn(call);
+  if (Object.hasOwn(agents, name)) return undefined;
+  const problems = `agent: there is no agent ${showValue(name)}; known are ${Object.keys(agents).join(', ')}`;
+  return failure('TOOL_ARGUMENTS_INVALID', { tool: call.tool, problems }).message;
+}
+
+function nameIn({ arguments: { agent } }: RawCall): string {
+  return typeof agent === 'string' ? agent : '';
+}
+
 function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): ProposedCall {
-  const { decision, why } = inConversation(decide(request.agent, tool, call.arguments), tool, request);
+  const { decision, why, auto, isRemembered } = inConversation(decide(request.agent, tool, call.arguments), tool, request);
   return {
     ...identityOf(call, tool),
     decision,
     why,
+    ...(auto && { auto }),
+    ...(isRemembered && { remembered: true as const }),
     kind: tool.kind,
     readOnly: tool.annotations.readOnlyHint === true,
     needsSandbox: tool.isolation === 'container',
     timeoutMs: tool.timeoutMs,
     retry: retryOf(tool),
     summary: summaryOf(tool, call.arguments),
+    ...(isAgentTool(tool.id) && { retry: 'attach' }),
+    ...(tool.client && { retry: 'attach', client: true }),
+    ...(givesTask(tool.id) && taskOf(request.agent, nameIn(call))),
+    ...((tool.id === AGENT_TOOLS.run || tool.id === AGENT_TOOLS.wait) && { waits: true }),
   };
 }
 
+/** A person may give the task to another agent yet: whether the sandbox is shared is not asked of this one alone. */
+function taskOf({ agents = {} }: Agent, name: string): Pick<TaskCall, 'share' | 'sharesSandbox'> {
+  const sharesSandbox = Object.values(agents).some(({ sandbox }) => isShared(sandbox));
+  return { share: agents[name]?.budget ?? {}, ...(sharesSandbox && { sharesSandbox }) };
+}
+
 /** A tool that needs approval may be approved for the whole conversation already, or no person may be available to approve it. */
-function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTools = [], unattended = false }: ToJudge): Decision {
+function inConversation(decided: Decision, { id }: RegisteredTool, { allowedTools = [], unattended = false }: ToJudge): Decision & { isRemembered?: true } {
   if (decided.decision !== 'ask') return decided;
-  if (unattended) return { decision: 'deny', why: `no person can approve it in an unattended conversation (${decided.why})` };
-  return allowedTools.includes(id) ? { decision: 'allow', why: `${id} was allowed for the rest of this conversation` } : decided;
+  if (unattended && !decided.auto) return { decision: 'deny', why: `no person can approve it in an unattended conversation (${decided.why})` };
+  return allowedTools.includes(id) ? { decision: 'allow', why: `${id} was allowed for the rest of this conversation`, isRemembered: true } : decided;
 }
 
 function invalidCall(call: RawCall, tool: RegisteredTool | undefined, why: string): ProposedCall {

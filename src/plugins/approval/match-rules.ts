@@ -1,4 +1,4 @@
-import type { ApprovalRule } from '../../contracts/agent.ts';
+import type { ApprovalRule, RuleDecision } from '../../contracts/agent.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { matchesPattern } from '../../common/match-pattern.ts';
 import type { RegisteredTool } from '../registry/registry.ts';
@@ -34,7 +34,7 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
   return { strict, allowing };
 
   /** The first rule of this decision that matches, or could match as far as is known. */
-  function strict(rules: ApprovalRule[], decide: 'deny' | 'ask'): ApprovalMatch | undefined {
+  function strict(rules: ApprovalRule[], decide: 'deny' | 'ask' | 'auto'): ApprovalMatch | undefined {
     for (const [index, rule] of rules.entries()) {
       if (rule.decide !== decide || !names(rule, tool)) continue;
       const reasons = Object.entries(rule.when ?? {}).map(([name, expected]) => fits(name, expected));
@@ -53,9 +53,9 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
     return unknown[0];
   }
 
-  /** The rules that allow the whole call: one that matches all of it, or several that together match all parts of its command. */
-  function allowing(rules: ApprovalRule[]): ApprovalMatch | undefined {
-    const candidates = [...rules.entries()].filter(([, rule]) => rule.decide === 'allow' && names(rule, tool));
+  /** The rules that allow the whole call, or decide about it in other ways, as given: one that matches all of it, or several that together match all parts of its command. */
+  function allowing(rules: ApprovalRule[], decides: RuleDecision[] = ['allow']): ApprovalMatch | undefined {
+    const candidates = [...rules.entries()].filter(([, rule]) => decides.includes(rule.decide) && names(rule, tool));
     const whole = candidates.find(([, { when = {} }]) => Object.entries(when).every(([name, expected]) => allowsWhole(name, expected)));
     if (whole) return { rules: [whole[0]] };
     const used = commands.map((name) => allowingParts(name, candidates));

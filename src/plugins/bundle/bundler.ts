@@ -29,6 +29,11 @@ export async function withBundler<Result>(work: () => Promise<Result>): Promise<
   });
 }
 
+/** Whether code has ended the bundler, as it would do again in another form of the bundle. */
+export function hasEndedBundler(error: unknown): boolean {
+  return error instanceof Error && (error.message === TOO_DEEP || hasEndedBundler(error.cause));
+}
+
 async function free(): Promise<void> {
   for (let seen: unknown; seen !== alone;) {
     seen = alone;

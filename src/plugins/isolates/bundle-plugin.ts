@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build, type BuildOptions, type Message, type Plugin as EsbuildPlugin } from 'esbuild';
 import { DIALECTS } from '../dialects/dialects.ts';
 import type { SdkModule, SourceLanguage, Transformed } from '../dialects/shared/plugin-dialect.ts';
-import { withBundler } from '../bundle/bundler.ts';
+import { hasEndedBundler, withBundler } from '../bundle/bundler.ts';
 import { evadeCensor } from '../bundle/evade-censor.ts';
 import { createImportResolver, STAY_INSIDE } from '../bundle/import-resolver.ts';
 import { pluginSources } from '../bundle/plugin-sources.ts';
@@ -66,6 +66,7 @@ export async function bundlePlugin(name: string, { entry, root = dirname(entry),
   try {
     return { code: await bundleForCompartment(place, wrapper, refuseBuiltins), forSandbox };
   } catch (error) {
+    if (hasEndedBundler(error)) throw error;
     const code = await bundleForCompartment(place, wrapper, replaceBuiltins).catch(() => undefined);
     if (code === undefined) throw error;
     return { code, needsSandbox: error as Error, forSandbox };

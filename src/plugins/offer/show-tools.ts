@@ -1,5 +1,8 @@
-import type { DeferOptions } from '../../contracts/agent.ts';
-import type { StoredEntry } from '../../contracts/transcript.ts';
+import type { DeferOptions } from '../../contracts/prompts/prompt-options.ts';
+import { PLAN_TOOL } from '../../contracts/plan/plan.ts';
+import { SKILL_TOOL } from '../../contracts/skills/skill.ts';
+import { MEMORY_PLUGIN } from '../../contracts/memory/memory.ts';
+import { RECALL_TOOL, type StoredEntry } from '../../contracts/transcript.ts';
 import { foundIn, SEARCH_TOOL } from '../builtin/tools.ts';
 import { matchesPattern } from '../../common/match-pattern.ts';
 import type { RegisteredTool, Registry } from '../registry/registry.ts';
@@ -12,6 +15,8 @@ export interface ShownTools {
 }
 
 const MAX_BRIEF_LENGTH = 160;
+/** Tools of Longshore that a model would not search for. */
+const ALWAYS_SHOWN = new Set([RECALL_TOOL, PLAN_TOOL, SKILL_TOOL]);
 
 /**
  * Divides the tools of a conversation into those that the model is shown and those that it has to search for. A deferred tool is shown after the transcript
@@ -20,17 +25,19 @@ const MAX_BRIEF_LENGTH = 160;
 export function showTools(request: { registry: Registry; available: RegisteredTool[]; deferTools: DeferOptions; transcript: StoredEntry[] }): ShownTools {
   const { registry, available, deferTools, transcript } = request;
   const search = available.find(({ id }) => id === SEARCH_TOOL);
-  const known = available.filter((tool) => tool !== search && tool.visibility !== 'hidden');
+  const always = available.filter(({ id }) => ALWAYS_SHOWN.has(id));
+  const known = available.filter((tool) => tool !== search && !always.includes(tool) && tool.visibility !== 'hidden');
   const deferred = search ? known.filter((tool) => isDeferred(tool, deferTools, known.length)) : [];
-  if (!search || deferred.length === 0) return { tools: known, briefs: undefined };
+  if (!search || deferred.length === 0) return { tools: [...known, ...always], briefs: undefined };
   const awake = awakeIn(transcript, registry);
   const asleep = deferred.filter(({ id, pluginId }) => !awake.has(id) && !awake.has(pluginId));
-  const tools = [...known.filter((tool) => !asleep.includes(tool)), search];
+  const tools = [...known.filter((tool) => !asleep.includes(tool)), ...always, search];
   return { tools, briefs: asleep.length === 0 ? undefined : describe(asleep, registry, search) };
 }
 
 function isDeferred(tool: RegisteredTool, { over, pin }: DeferOptions, count: number): boolean {
-  if (pin.some((pattern) => matchesPattern(pattern, tool.id))) return false;
+  // The instructions name the tools of a memory.
+  if (tool.pluginId === MEMORY_PLUGIN || pin.some((pattern) => matchesPattern(pattern, tool.id))) return false;
   return tool.visibility === 'deferred' || count > over;
 }
 

@@ -45,7 +45,7 @@ export interface Registry {
   toAlias(id: string): string;
   /** The full id of a provider-safe name; undefined for an unknown name. */
   fromAlias(alias: string): string | undefined;
-  /** A copy in which these plugins replace those with the same ids. Throws as `createRegistry` does. */
+  /** A copy with these plugins, which replace those with the same ids. Throws as `createRegistry` does. */
   replacing(plugins: Plugin[]): Registry;
 }
 
@@ -117,7 +117,8 @@ export function createRegistry(plugins: Plugin[], { register = createRegistrar()
     fromAlias: (alias) => byAlias.get(alias),
     replacing(others) {
       const replaced = plugins.map((plugin) => others.find(({ id }) => id === plugin.id) ?? plugin);
-      return createRegistry(replaced, { register, disabled, notAtWork });
+      const added = others.filter(({ id }) => !pluginsById.has(id));
+      return createRegistry([...replaced, ...added], { register, disabled, notAtWork });
     },
   };
 }

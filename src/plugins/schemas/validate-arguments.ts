@@ -21,6 +21,8 @@ export interface Check {
 }
 
 export type Compile = (pluginId: string, toolId: string, part: Part, schema: JsonObject) => Check;
+/** `owner`: whose schema it is, for the turns of the threads. `unusable` makes the error that says why a schema is invalid. */
+export type CompileSchema = (owner: string, schema: JsonObject, unusable: (why: string, cause?: Error) => Error) => Check;
 type Part = 'parameters' | 'result' | 'configuration';
 
 /** The maximum number of evaluations and comparisons of a check in the event loop. Each takes far less than a microsecond. */
@@ -37,21 +39,26 @@ let keys = 0;
  * Makes a compiler from JSON Schemas of tools (draft 4 to 2020-12) to checks of arguments and results.
  * The compiler throws PLUGIN_INVALID if it finds at once that a schema is invalid; `compiled` of the check always finds it.
  */
-export function createCompiler({ validators = shared.validators } = {}): Compile {
+export function createCompiler(options: { validators?: Validators } = {}): Compile {
+  const compile = createSchemaCompiler(options);
+  return (pluginId, toolId, part, schema) => compile(pluginId, schema, (why, cause) => invalid(pluginId, toolId, part, why, cause));
+}
+
+/** The same for schemas that are of no plugin. */
+export function createSchemaCompiler({ validators = shared.validators }: { validators?: Validators } = {}): CompileSchema {
   const judge = createJudge();
   // The same schemas are compiled when a plugin is checked, started and configured.
   const known = new WeakMap<JsonObject, Check>();
-  const compile: Compile = (pluginId, toolId, part, { $schema, ...schema }) => {
-    const unusable = (why: string, cause?: Error) => invalid(pluginId, toolId, part, why, cause);
+  const compile: CompileSchema = (owner, { $schema, ...schema }, unusable) => {
     const estimated = orThrow(() => estimate(schema), unusable);
     const dialect = schemaDraftOf({ ...schema, ...($schema !== undefined && { $schema }) }, estimated.hasTuples);
     const source = { schema, dialect, estimated };
-    const inThread = checkInThread(validators, pluginId, source, unusable);
+    const inThread = checkInThread(validators, owner, source, unusable);
     if (!isPlain(source)) return inThread;
     return checkInLoop(source, () => orThrow(() => (judge(schema, dialect), compileWithAjv(schema, dialect)), unusable), inThread);
   };
-  return (pluginId, toolId, part, schema) => {
-    const check = known.get(schema) ?? compile(pluginId, toolId, part, schema);
+  return (owner, schema, unusable) => {
+    const check = known.get(schema) ?? compile(owner, schema, unusable);
     known.set(schema, check);
     return check;
   };
@@ -94,7 +101,7 @@ function checkInThread(validators: Validators, owner: string, { schema, dialect,
     const ending = await validators.run(owner, { ...task, value });
     if ('problems' in ending) return ending.problems;
     if ('unusable' in ending) return [`/: cannot be checked, since its schema is not a valid JSON Schema (${ending.unusable})`];
-    return [`/: cannot be checked: ${tooMuch(ending)}. Give a smaller value, or simplify the schema in the plugin`];
+    return [`/: cannot be checked: ${tooMuch(ending)}. Give a smaller value, or simplify the schema`];
   };
   const compiled = async () => {
     const ending = await validators.run(owner, task);

@@ -1,6 +1,9 @@
+import type { SandboxCheckpoints } from './checkpoints.ts';
+import type { CheckpointDifferences } from './differences.ts';
 import type { SandboxCode } from './code.ts';
 import type { SandboxCommands } from './commands.ts';
 import type { SandboxFiles } from './files.ts';
+import type { DirectoryArchives } from './directory-archives.ts';
 import type { HostMethods } from './host-methods.ts';
 import type { SandboxTerminals } from './terminals.ts';
 
@@ -13,7 +16,7 @@ export interface SandboxHandle extends SandboxCommands, SandboxFiles, SandboxCod
 }
 
 /** The handle of a worker. */
-export interface WorkerHandle extends SandboxHandle, HostMethods {}
+export interface WorkerHandle extends SandboxHandle, HostMethods, SandboxCheckpoints, CheckpointDifferences, DirectoryArchives {}
 
 export interface SandboxOwner {
   /** Deterministic: derived from the conversation id. */

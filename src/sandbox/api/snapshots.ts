@@ -1,3 +1,4 @@
+import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 
 export interface SnapshotInfo {
@@ -13,6 +14,13 @@ export interface SnapshotInfo {
   createdAt: string;
 }
 
+export interface CopyRequest {
+  owner: SandboxOwner;
+  options: SandboxOptions;
+  /** An earlier attempt may have died, and may have left the copied sandbox frozen. */
+  isRepeated: boolean;
+}
+
 /** Copies of sandboxes. A copy stays on the host of its sandbox; the bytes are copied inside the engine. */
 export interface SandboxSnapshots {
   /**
@@ -26,9 +34,20 @@ export interface SandboxSnapshots {
   restore(snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox>;
   /** Succeeds when the snapshot does not exist. */
   removeSnapshot(snapshotId: string): Promise<void>;
+  /** Creates a sandbox for an owner, with options of its own, that has the files of this one as they are now. Does nothing when the owner's exists. */
+  copyFor(sandboxId: string, request: CopyRequest): Promise<void>;
   /**
    * Creates `count` copies of this sandbox as it is now; the sandbox itself continues. They belong to the same tenant and expire after `ttlMs`, or never.
    * Returns their ids; open them with these.
    */
   fork(sandboxId: string, count: number, options?: { ttlMs?: number }): Promise<string[]>;
+  /**
+   * Makes the owner's sandbox as a copy of this one, with its processes when that is asked for and the host supports it. The owner's id must be new. The sandbox
+   * exists when its files are complete and `isWanted`, asked after they were read, says yes; undefined when it says no.
+   */
+  copyTo(sandboxId: string, owner: SandboxOwner, options: CopyOptions): Promise<{ processes: boolean } | undefined>;
+}
+export interface CopyOptions {
+  processes: boolean;
+  isWanted: () => Promise<boolean>;
 }

@@ -11,6 +11,8 @@ import { attachPty, openPty } from './commands/terminals.ts';
 import { createTransfers } from './files/transfers.ts';
 import { whenThereIsRoom } from './commands/when-there-is-room.ts';
 import { watchFiles } from './files/watch-files.ts';
+import type { SandboxCheckpoints } from '../api/checkpoints.ts';
+import type { CheckpointDifferences } from '../api/differences.ts';
 import type { CommandResult, ExecInfo, RunOptions, StartOptions } from '../api/commands.ts';
 import type { WorkerHandle } from '../api/sandbox.ts';
 import { asUser } from '../protocol/as-user.ts';
@@ -77,11 +79,21 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
     ...createTransfers(connection, files),
     ...createCodeOperations(connection, sandboxId),
     ...createServerOperations(connection, sandboxId),
+    ...checkpointsOf(connection),
     runTool: async (request, tool) => toResult(tool.execId, await runToolInSandbox(connection, request, tool)),
     connectPort: (port, connect) => connection.connectPort(port, connect),
     watch: (path, watch) => watchFiles(connection, path, watch),
     openPty: (pty) => openPty(connection, sandboxId, pty),
     attachPty: async (ptyId, pty) => attachPty(connection, sandboxId, ptyId, pty),
+  };
+}
+
+function checkpointsOf(connection: WorkingConnection): SandboxCheckpoints & CheckpointDifferences {
+  return {
+    createCheckpoint: (options) => connection.createCheckpoint(options),
+    checkpoints: () => connection.checkpoints(),
+    restoreCheckpoint: (checkpoint, options) => connection.restoreCheckpoint(checkpoint, options),
+    compareCheckpoint: (request, onDifference, options) => connection.compareCheckpoint(request, onDifference, options),
   };
 }
 

@@ -62,6 +62,10 @@ function createWakingConnection(awake: Awake): WorkingConnection {
     removeFile: (...args) => awake((connection) => connection.removeFile(...args)),
     createDirectory: (...args) => awake((connection) => connection.createDirectory(...args)),
     rename: (...args) => awake((connection) => connection.rename(...args)),
+    createCheckpoint: (...args) => awake((connection) => connection.createCheckpoint(...args)),
+    checkpoints: () => awake((connection) => connection.checkpoints()),
+    restoreCheckpoint: (...args) => awake((connection) => connection.restoreCheckpoint(...args)),
+    compareCheckpoint: (...args) => awake((connection) => connection.compareCheckpoint(...args)),
     connectPort: (...args) => awake((connection) => connection.connectPort(...args)),
   };
 }

@@ -19,7 +19,8 @@ import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/docker-context.ts';
 import { destroy } from './remove/destroy.ts';
 import type { Engine } from '../engine/engine.ts';
-import { fork } from './copies/fork.ts';
+import { copyFor } from './copies/copy-for.ts';
+import { copySandboxTo, fork } from './copies/fork.ts';
 import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
@@ -102,7 +103,9 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
       return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
     },
     removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
+    copyFor: (sandboxId, request) => copyFor(context, sandboxId, request),
     fork: (sandboxId, count, expiry) => fork(context, sandboxId, count, expiry),
+    copyTo: (sandboxId, owner, options) => copySandboxTo(context, sandboxId, owner, options),
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { failure, isFailure, type LongshoreError } from '../../contracts/errors.ts';
 import type { StreamName } from './call.ts';
 import { Caller, type CallerOptions } from './caller.ts';
+import { createCheckpointCalls } from './checkpoint-calls.ts';
+import { createDifferenceCalls } from './difference-calls.ts';
 import { createFileCalls, createPartCalls } from './file-calls.ts';
 import { parseLines } from './lines.ts';
 import { createMethodCalls } from './method-calls.ts';
@@ -17,6 +19,8 @@ export function connectSupervisor(options: CallerOptions): SupervisorConnection 
   return {
     ...createFileCalls(caller),
     ...createPartCalls(caller),
+    ...createCheckpointCalls(caller),
+    ...createDifferenceCalls(caller),
     run: (spec, follow) => callAndFollow(caller, 'run', spec.execId, follow, (from) => ({ ...execFields(spec), ...from })),
     start: (spec) => ask('start', execFields(spec)),
     attach: (execId, follow) => callAndFollow(caller, 'attach', execId, follow, (from) => ({ execId, ...from })),

@@ -133,6 +133,18 @@ export const PROTOCOL = {
       changedAt: time,
       linkTarget: optional(longPath),
     },
+    /** A copy of the home directory. `addedBytes`: what it takes up in addition to the older ones. `leftOut`: what its user cannot read. */
+    checkpoint: { number: integer(1), at: time, files: count, bytes: count, changed: count, addedBytes: count, leftOut: count },
+    /** One path at one moment. `bytes` of content follow the line. `closed`: it cannot be read. */
+    compared: {
+      type: choice('file', 'directory', 'link', 'other', 'closed'),
+      mode: optional(mode),
+      size: optional(count),
+      target: optional(longPath),
+      bytes: optional(count),
+      /** Of a directory. */
+      empty: optional(boolean),
+    },
     /** `paths` and `problems` describe the first failures, index by index. */
     transfer: { files: count, bytes: count, failed: count, paths: optional(texts(100, 8192)), problems: optional(texts(100, 8192)) },
     failure: {
@@ -204,6 +216,31 @@ export const PROTOCOL = {
     'tunnel.serve': { request: { port: integerTo(1, 65_535), certificate: optional(text(16_384)) }, lines: { tunnelId: id }, end: {} },
     'tunnel.accept': { request: { tunnelId: id }, reply: accepted, end: {} },
     'port.connect': { request: { port: integerTo(1, 65_535) }, reply: accepted, end: {} },
+    /** Two requests with the same `key`, one after the other, are one. `keep`: how many checkpoints remain. `made: false`: nothing has changed since the newest. */
+    createCheckpoint: { request: { key: id, keep: integerTo(1, 1000) }, end: { made: boolean, checkpoint: record('checkpoint'), oldest: integer(1) } },
+    listCheckpoints: { request: {}, lines: { '...': ['checkpoint'] }, end: {} },
+    /** Makes the home as it was at the checkpoint that was made at this time; the result is a checkpoint, too. `paths` and `problems` describe the first failures, index by index. */
+    restoreCheckpoint: {
+      request: { number: integer(1), at: time, key: id, keep: integerTo(1, 1000) },
+      end: {
+        checkpoint: record('checkpoint'),
+        oldest: integer(1),
+        written: count,
+        removed: count,
+        failed: count,
+        paths: optional(texts(100, 8192)),
+        problems: optional(texts(100, 8192)),
+      },
+    },
+    /**
+     * What differs between a checkpoint and the files as they are, or another checkpoint, in the order of the paths. Files of up to `mostBytes` come with their
+     * content: after each line come the bytes before, then the bytes after. `closed`: paths that cannot be read.
+     */
+    compareCheckpoint: {
+      request: { number: integer(1), at: time, toNumber: optional(integer(1)), toAt: optional(time), paths: optional(texts(100, 4096)), mostBytes: count },
+      lines: { path: longPath, before: optional(record('compared')), after: optional(record('compared')), problem: optional(problem) },
+      end: { at: time, closed: count },
+    },
     rename: { request: { from: path, to: path }, end: {} },
   },
 } as const satisfies {

@@ -23,6 +23,15 @@ export function postgresFailure(error: unknown): LongshoreError {
 
 /** True for the failure of an insert whose conversation does not exist. */
 export function lacksConversation(error: unknown): boolean {
+  return breaksReference(error);
+}
+
+/** True for the failure of a removal of what another row needs. */
+export function isReferred(error: unknown): boolean {
+  return breaksReference(error);
+}
+
+function breaksReference(error: unknown): boolean {
   return error instanceof Error && codeOf(error.cause) === FOREIGN_KEY_VIOLATION;
 }
 

@@ -3,10 +3,16 @@ import type { Subscriptions } from './follow-topic.ts';
 import type { Listener } from './listener.ts';
 import { forAllTenants } from './tenant-scope.ts';
 
-/** How long a reader waits when an announcement is lost. */
 const POLL_MS = 2_000;
 
 const COUNTS = 'select conversation_id, event_seq from conversations where conversation_id = any($1)';
+
+interface EventWatchParts {
+  database: Database;
+  listener: Listener;
+  /** How long a reader waits when an announcement is lost; two seconds, unless a test says otherwise. */
+  pollMs?: number;
+}
 
 interface Watched {
   wakers: Set<() => void>;
@@ -14,8 +20,8 @@ interface Watched {
   newest?: number;
 }
 
-/** Wakes followers of conversations at announcements, and, since an announcement may be lost, by one query for all of them every two seconds. */
-export function createEventWatch({ database, listener }: { database: Database; listener: Listener }): Subscriptions {
+/** Wakes followers of conversations at announcements, and, since an announcement may be lost, by one query for all of them in an interval. */
+export function createEventWatch({ database, listener, pollMs = POLL_MS }: EventWatchParts): Subscriptions {
   const watched = new Map<string, Watched>();
   let timer: NodeJS.Timeout | undefined;
   let counting = false;
@@ -45,7 +51,7 @@ export function createEventWatch({ database, listener }: { database: Database; l
       one.wakers.add(wake);
       const unsubscribe = listener.subscribe(conversationId, wake);
       // It counts for the readers of all tenants, not for those of the one that came first.
-      timer ??= forAllTenants(() => setInterval(() => void count(), POLL_MS));
+      timer ??= forAllTenants(() => setInterval(() => void count(), pollMs));
       return () => {
         unsubscribe();
         one.wakers.delete(wake);

@@ -12,6 +12,7 @@ const RENAMED = [
   ['0014_finite_expiry', '0015_finite_expiry'],
   ['0014_stored_bytes', '0016_stored_bytes'],
   ['0031_usage_days', '0032_usage_days'],
+  ['0033_message_outputs', '0039_message_outputs'],
 ] as const;
 const DIRECTORY = fileURLToPath(new URL('./migrations', import.meta.url));
 

@@ -1,3 +1,4 @@
+import { createMedia } from '../conversation/media.ts';
 import type { Database } from '../database/database.ts';
 import { addUsageDays, callsByDay } from './usage-sql.ts';
 
@@ -41,19 +42,38 @@ const CLAIM = `update conversations set removing_at = clock_timestamp() where co
 const BEGIN = `update conversations set removing_at = coalesce(removing_at, clock_timestamp()) where conversation_id = $1 and state = 'closed' returning 1`;
 const BEGUN = 'select conversation_id from conversations where removing_at is not null order by removing_at limit $1';
 const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
-/** What hangs on the conversation goes with its row; what its model calls used is added to that of their days. */
+/**
+ * What hangs on the conversation goes with its row; what its model calls used is added to that of their days. Entries that forks read are kept for them, and those
+ * that only this one read are removed.
+ */
 const FINISH = `with gone as (
     delete from conversations where conversation_id = $1 and removing_at is not null and state = 'closed'
       and not exists (select from sandboxes s where s.conversation_id = $1 and s.state <> 'destroyed')
     returning conversation_id
   ), boxes as (
     delete from sandboxes using gone where sandboxes.conversation_id = gone.conversation_id returning sandbox_id
+  ), used as (
+    select tenant_id, array_agg(sha256) as digests from media_uses where conversation_id = $1 group by tenant_id
   ), measured as (
     delete from sandbox_samples using boxes where sandbox_samples.sandbox_id = boxes.sandbox_id
+  ), shared as materialized (
+    select conversation_id, gen_random_uuid()::text as holder_id from gone
+    where exists (select from transcript_parts p where p.source_id = gone.conversation_id)
+  ), kept as (
+    insert into kept_entries (holder_id, seq, key, turn_id, step_id, at, entry)
+    select shared.holder_id, t.seq, t.key, t.turn_id, t.step_id, t.at, t.entry from shared join transcript t using (conversation_id)
+    where exists (select from transcript_parts p where p.source_id = t.conversation_id and t.seq > p.after_seq and t.seq <= p.to_seq)
+  ), pointed as (
+    update transcript_parts p set source_id = null, holder_id = shared.holder_id from shared where p.source_id = shared.conversation_id
+  ), unread as (
+    delete from kept_entries k using gone, transcript_parts p
+    where p.conversation_id = gone.conversation_id and k.holder_id = p.holder_id and not exists (
+      select from transcript_parts other where other.holder_id = k.holder_id and other.conversation_id <> gone.conversation_id
+        and k.seq > other.after_seq and k.seq <= other.to_seq)
   ), counted as (
     ${addUsageDays(callsByDay('model_calls join gone using (conversation_id)'))}
   )
-  select 1 from gone`;
+  select used.tenant_id, used.digests from gone left join used on true`;
 const USER_DATA = `select count(*)::int as conversations, (count(*) filter (where state <> 'closed'))::int as open,
   (select count(*)::int from plugin_store where tenant_id = $1 and user_id = $2 and conversation_id is null) as entries
   from conversations where tenant_id = $1 and user_id = $2`;
@@ -65,6 +85,10 @@ const REMOVE_ENTRIES = `with erased as (update request_answers set body = null w
 const SET = `insert into tenant_retention (tenant_id, keep_ms) values ($1, $2) on conflict (tenant_id) do update set keep_ms = excluded.keep_ms`;
 
 export function createRemoval({ database }: { database: Database }): RemovalRows {
+  const media = createMedia({ database });
+  const removeMedia = async (of: { tenantId: string; sha256: string[] }) => {
+    while ((await media.sweep(of)) > 0);
+  };
   const ids = async (name: string, sql: string, values: (string | number | null)[]) =>
     (await database.query<{ conversation_id: string }>(name, sql, values)).map((row) => row.conversation_id);
   return {
@@ -74,7 +98,12 @@ export function createRemoval({ database }: { database: Database }): RemovalRows
     async cancel(conversationId) {
       await database.query('removal.cancel', CANCEL, [conversationId]);
     },
-    finish: async (conversationId) => (await database.query('removal.finish', FINISH, [conversationId])).length > 0,
+    async finish(conversationId) {
+      const [gone] = await database.query<{ tenant_id: string | null; digests: string[] | null }>('removal.finish', FINISH, [conversationId]);
+      // What an interruption leaves is found by the next sweep of a worker.
+      if (gone?.tenant_id && gone.digests) await removeMedia({ tenantId: gone.tenant_id, sha256: gone.digests });
+      return gone !== undefined;
+    },
     async userData(tenantId, userId) {
       const sum = { conversations: 0, open: 0, entries: 0 };
       const [row] = await database.query<typeof sum>('removal.userData', USER_DATA, [tenantId, userId]);

@@ -1,9 +1,11 @@
 import type { ApiKeyRows } from './api-keys.ts';
 import type { ApprovalLinkRows } from './approval-links.ts';
 import type { AuditRows } from './audit.ts';
+import type { ClientCallRows } from './client-calls.ts';
 import type { FileLinkRows } from './file-links.ts';
 import type { PreviewLinkRows } from './preview-links.ts';
 import type { HostRows } from './hosts.ts';
+import type { JudgementRows } from './judgements.ts';
 import type { LimitRows } from './limits.ts';
 import type { RemovalRows } from './removal.ts';
 import type { RequestAnswers } from './request-answers.ts';
@@ -22,11 +24,15 @@ export interface ServiceRows {
   usage: UsageRows;
   /** Who changed what. */
   audit: AuditRows;
+  /** Verdicts of judges about calls, and what they are shown. */
+  judgements: JudgementRows;
   hosts: HostRows;
   /** The removal of closed conversations and of a user's data. */
   removal: RemovalRows;
   /** Links to approvals for people without a key. */
   approvalLinks: ApprovalLinkRows;
+  /** Calls of tools that clients run. */
+  clientCalls: ClientCallRows;
   /** Links to files of sandboxes for people and programs without a key. */
   fileLinks: FileLinkRows;
   /** Links to ports of sandboxes for browsers. */

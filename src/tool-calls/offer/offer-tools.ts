@@ -22,10 +22,20 @@ export interface Offer {
 
 type OfferParts = Pick<ActivityDependencies, 'registry' | 'log'> & { store: Pick<Store, 'pluginStore'> };
 
-export async function offerTools(parts: OfferParts, args: CallModelArgs, agent: Agent): Promise<Offer> {
-  const { conversationId, userId, tenantId, agentId, unattended = false } = args;
+/**
+ * @param recalls whether the conversation has the tool that reads what prompts leave out
+ * @param saves whether it has the one that writes attachments into the sandbox
+ */
+export async function offerTools(
+  parts: OfferParts,
+  args: Pick<CallModelArgs, 'conversationId' | 'userId' | 'tenantId' | 'agentId' | 'unattended' | 'sandboxUse'>,
+  agent: Agent,
+  recalls: boolean,
+  saves = false,
+): Promise<Offer> {
+  const { conversationId, userId, tenantId, agentId, unattended = false, sandboxUse } = args;
   const request = requestFor(parts, { conversationId, userId, tenantId, agentId });
-  const available = await availableTools({ ...request, agent, unattended });
+  const available = await availableTools({ ...request, agent, unattended, sandboxUse, recalls, saves });
   return { agent, available, texts: await promptTexts(request, available) };
 }
 
@@ -38,7 +48,8 @@ export async function searchableTools(
   if (!agent) return [];
   const row = await parts.store.conversations.get(conversation.conversationId);
   const registry = await registryInConversation(parts.registry, agent, conversation);
-  return availableTools({ ...requestFor({ ...parts, registry }, conversation), agent, unattended: row?.status.unattended === true });
+  const { unattended = false, parent } = row?.status ?? {};
+  return availableTools({ ...requestFor({ ...parts, registry }, conversation), agent, unattended, sandboxUse: parent?.sandbox?.use });
 }
 
 function requestFor({ registry, log, store }: OfferParts, conversation: PluginConversation) {

@@ -1,4 +1,6 @@
 import type { SettleCallArgs } from '../../contracts/activities.ts';
+import { isClientTool } from '../../contracts/client-tool.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
 import type { ToolCallRow, ToolCallState } from '../../store/tool-call-rows.ts';
 
@@ -7,15 +9,27 @@ const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted'
   ToolCallState
 >;
 
+/** Characters of a client's result that are told of a call that was interrupted. */
+const MOST_ANSWERED = 4_000;
+
 /** Settles a call that will not run; a call that has a result keeps it. */
 export function createSettleCall({ store }: { store: Store }) {
-  return async function settleCall({ callId, tool, turnId, stepId, settlement, message }: SettleCallArgs): Promise<void> {
+  return async function settleCall({ callId, tool, turnId, stepId, settlement, ...given }: SettleCallArgs): Promise<void> {
+    const message = isClientTool(tool) ? await withAnswer(store, callId, given.message) : given.message;
     const event: NewEvent =
       settlement === 'unknown'
         ? { type: 'tool.unknown', turnId, stepId, data: { callId, tool, why: message } }
         : { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError: true, text: message, durationMs: 0 } };
     await store.toolCalls.settle(callId, undefined, { state: STATES[settlement], content: [{ type: 'text', text: message }], isError: true }, [event]);
+    if (isClientTool(tool)) await store.clientCalls.forget(callId);
   };
+}
+
+/** From now on, no client can answer the call. A client that has done so before was told that its result counts: the model gets to know it. */
+async function withAnswer({ clientCalls }: Store, callId: string, message: string): Promise<string> {
+  const { claims = 0, answer } = (await clientCalls.end(callId)) ?? {};
+  if (answer) return `The turn was ended just when a client had run this call. Its result: ${cutMiddle(JSON.stringify(answer.result), MOST_ANSWERED)}`;
+  return claims === 0 ? message : `${message} A client had taken it; it is not known what of it was done.`;
 }
 
 /** Settles a call that was interrupted before it could run. */

@@ -1,3 +1,4 @@
+import { isBlob, nameOfMedia } from '../../contracts/attachments/media.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
@@ -47,7 +48,7 @@ export function errorContent(text: string): ResultContent {
 
 /** All text of a result, for the events. */
 export function resultTextOf(content: ContentPart[]): string {
-  return content.map((part) => (part.type === 'text' ? part.text : `[${part.type} ${part.mediaType}]`)).join('\n');
+  return content.map((part) => (part.type === 'text' ? part.text : nameOfMedia(part))).join('\n');
 }
 
 /** Cuts long texts to head and tail. `keep` stores the whole text and returns its path, or undefined when it cannot be stored. */
@@ -91,12 +92,21 @@ function problemOf(result: { content: object[]; isError?: unknown }): string | u
 }
 
 export function problemOfPart(part: Record<string, unknown>): string | undefined {
+  if (part['blob'] !== undefined) return problemOfStored(part);
   const needed = { text: ['text'], image: ['mediaType', 'data'], file: ['mediaType', 'name', 'data'] }[String(part['type'])];
   if (!needed) return `/type ${JSON.stringify(part['type'])}; known are text, image and file`;
   const missing = needed.find((key) => typeof part[key] !== 'string');
   if (missing) return `/${missing} that is no text`;
   const data = part['data'];
   return typeof data === 'string' && data.length > MAX_DATA_LENGTH ? `/data of ${data.length} characters; at most ${MAX_DATA_LENGTH} are allowed` : undefined;
+}
+
+/** Only what the conversation has is given to the model, so that a plugin reaches nothing by naming it. */
+function problemOfStored({ type, mediaType, blob, bytes, name }: Record<string, unknown>): string | undefined {
+  if (type !== 'image' && type !== 'file') return `/type ${JSON.stringify(type)}; parts with a blob are image or file`;
+  if (!isBlob(blob)) return '/blob that is no id of an attachment';
+  const isUsual = typeof mediaType === 'string' && typeof bytes === 'number' && (name === undefined || typeof name === 'string');
+  return isUsual ? undefined : '/mediaType, bytes or name of another type';
 }
 
 function asJson(value: unknown): string | undefined {

@@ -7,14 +7,16 @@ import type { ToolCallRow } from '../../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../dependencies.ts';
 import { createSettleCall } from '../results/settle-call.ts';
 import { tellStored } from './store-outcome.ts';
+import type { Reached } from './tool-run.ts';
 
+type Parts = Pick<ActivityDependencies, 'store' | 'agents' | 'registry'> & Reached;
 type ExecuteTool = (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
 
 /**
  * A call that needed approval must not run with another version of its plugin than the one that was shown: it fails, and the model is asked to call
  * again. A call that has begun continues, whatever happens to its plugin.
  */
-export function boundToApproval(execute: ExecuteTool, { store, agents, registry }: Pick<ActivityDependencies, 'store' | 'agents' | 'registry'>): ExecuteTool {
+export function boundToApproval(execute: ExecuteTool, { store, agents, registry, opened }: Parts): ExecuteTool {
   return async (args) => {
     if (!args.approved) return execute(args);
     const tool = (await registryInConversation(registry, agents.get(args.agentId), args)).get(args.tool);
@@ -23,7 +25,7 @@ export function boundToApproval(execute: ExecuteTool, { store, agents, registry 
     if (!call || call.hash !== args.hash || !isOutdated(tool, call)) return execute(args);
     const { message } = failure('APPROVAL_OUTDATED', { tool: tool.id, version: tool.pluginVersion });
     await createSettleCall({ store })({ ...args, settlement: 'failed', message });
-    return tellStored({ args, store, registry, tool }, (await store.toolCalls.get(args.callId)) ?? call);
+    return tellStored({ args, store, opened, registry, tool }, (await store.toolCalls.get(args.callId)) ?? call);
   };
 }
 

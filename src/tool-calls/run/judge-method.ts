@@ -1,5 +1,6 @@
 import type { ExecuteToolArgs, ProposedCall } from '../../contracts/activities.ts';
 import { depthOfCall } from '../../contracts/call-ids.ts';
+import { isAgentTool } from '../../contracts/sub-agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { judgeCalls } from '../../plugins/approval/judge-calls.ts';
@@ -44,9 +45,9 @@ export async function judgeMethod(
   return { next: nextOf(proposed), proposed, accepted };
 }
 
-function nextOf({ decision, readOnly }: ProposedCall): 'deny' | 'at-once' | 'durable' {
+function nextOf({ decision, readOnly, tool, client }: ProposedCall): 'deny' | 'at-once' | 'durable' {
   if (decision === 'deny') return 'deny';
-  return decision === 'allow' && readOnly ? 'at-once' : 'durable';
+  return decision === 'allow' && readOnly && !isAgentTool(tool) && !client ? 'at-once' : 'durable';
 }
 
 function refused(code: string, message: string): MethodVerdict {

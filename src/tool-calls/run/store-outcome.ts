@@ -1,13 +1,15 @@
 import { Context } from '@temporalio/activity';
 import type { ExecuteToolResult } from '../../contracts/activities.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
+import { mayUseSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { NewEvent } from '../../store/store.ts';
 import type { CallResult, ToolCallRow } from '../../store/tool-call-rows.ts';
 import { cutText } from '../results/cut-text.ts';
+import { keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
-import { tierAfterRun, type ToolRun } from './tool-run.ts';
+import { tierAfterRun, type Reached, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 import { errorContent, shorten, resultTextOf, resultContentOf } from '../results/tool-result.ts';
 
@@ -46,7 +48,7 @@ export async function tellStored(run: Stored, call: ToolCallRow): Promise<Execut
   return { ...(await verdictOf(run, { state, content, isError })), sandboxTier: await tierAfterRun(run) };
 }
 
-type Stored = Pick<ToolRun, 'args' | 'store' | 'registry'> & { tool: ToolRun['tool'] | undefined };
+type Stored = Pick<ToolRun, 'args' | 'store' | 'registry'> & Reached & { tool: ToolRun['tool'] | undefined };
 type Verdict = ExecuteToolResult extends infer R ? (R extends { sandboxTier: unknown } ? Omit<R, 'sandboxTier'> : never) : never;
 
 async function verdictOf(run: Stored, { state, content, isError }: CallResult): Promise<Verdict> {
@@ -61,7 +63,8 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
     case 'returned': {
       const { content, isError } = await resultContentOf(run.tool, outcome.result);
       const value = isError || run.claim.call.parentCallId === undefined ? undefined : toValue(outcome.result);
-      return { state: 'finished', content: await shorten(content, (whole) => keepWhole(run, whole)), isError, ...(value !== undefined && { value }) };
+      const shortened = await shorten(content, (whole) => keepWhole(run, whole));
+      return { state: 'finished', content: await keepMedia(run, shortened), isError, ...(value !== undefined && { value }) };
     }
     case 'failed':
       return { state: 'failed', ...errorContent(cut(outcome.text)) };
@@ -112,6 +115,8 @@ async function storedByOther(run: ToolRun): Promise<ExecuteToolResult> {
 async function keepWhole(run: ToolRun, whole: string): Promise<string | undefined> {
   const path = `/home/user/.longshore-results/${run.args.callId}.txt`;
   try {
+    // A sandbox that is shared to be read is not written to.
+    if (!mayUseSandbox(await run.opened.useOf(run.args.conversationId), 'files:write')) return undefined;
     const handle = run.handle ?? (await openIfThere(run));
     await handle?.writeFile(path, whole);
     return handle && path;
@@ -122,7 +127,7 @@ async function keepWhole(run: ToolRun, whole: string): Promise<string | undefine
 }
 
 async function openIfThere(run: ToolRun): Promise<WorkerHandle | undefined> {
-  const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
+  const row = await run.opened.rowOf(run.args.conversationId);
   const hasProcesses = row?.state === 'running' || row?.state === 'frozen' || row?.state === 'hibernated';
   return hasProcesses ? (await run.opened.open(run.args)).handle : undefined;
 }

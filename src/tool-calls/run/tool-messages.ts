@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { isStoredMedia } from '../../contracts/attachments/media.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
@@ -78,6 +79,7 @@ function refuseUnfit({ args: { callId, tool } }: ToolRun, signal: AbortSignal, p
 }
 
 function refuseLarge(part: Exclude<ContentPart, { type: 'text' }>): void {
+  if (isStoredMedia(part)) return;
   const bytes = Buffer.byteLength(part.data, 'base64');
   if (bytes <= MAX_SENT_BYTES) return;
   const path = part.type === 'file' ? part.name : part.type;

@@ -1,3 +1,4 @@
+import type { TimeLeft } from '../../contracts/client-tool.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
 
 /** How an attempt at a call ended. */
@@ -8,7 +9,10 @@ export type RunOutcome =
   | { outcome: 'interrupted'; text: string }
   | { outcome: 'unknown'; why: string }
   | { outcome: 'detached' }
-  /** Its code waits for calls; `calls` are those that are new to the workflow. */
-  | { outcome: 'suspended'; calls: ProposedCall[] }
+  /**
+   * Its code waits for calls; `calls` are those that are new to the workflow. `waitsFor`: the conversations of sub-agents that it waits for. `waitsForPlace`:
+   * the tree of conversations is full.
+   */
+  | { outcome: 'suspended'; calls: ProposedCall[]; waitsFor?: string[]; waitsForPlace?: true; client?: TimeLeft }
   /** The outcome is not known yet; the error is thrown, so that Temporal retries. */
   | { outcome: 'later'; error: unknown };

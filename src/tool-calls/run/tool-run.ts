@@ -12,6 +12,7 @@ import type { AwaitedResults, MethodDesk } from './method-desk.ts';
 import type { OutputEvents } from '../results/output-events.ts';
 import type { Progress } from './progress.ts';
 import { redact } from '../results/redact.ts';
+import { tierOf } from '../results/tier-of.ts';
 import type { ConversationSandboxes } from './sandbox-of-conversation.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 import { createCallSandbox, type CallSandbox } from './tool-sandbox.ts';
@@ -33,6 +34,11 @@ export interface ToolRun {
   awaited: AwaitedResults;
   /** Set once the sandbox has been reached. */
   handle?: WorkerHandle;
+}
+
+/** How the row of the sandbox is found. */
+export interface Reached {
+  opened: Pick<ConversationSandboxes, 'rowOf'>;
 }
 
 /** The sandbox for one execution of the tool; opened at its first use. */
@@ -67,8 +73,8 @@ async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
  * True when the sandbox has lost its files since the call was first claimed, so that its journal does not tell what the call had started. A call that
  * is in the journal began after the loss: in a sandbox that was rebuilt during a call, nothing is started again.
  */
-export async function lostJournal({ store, args, claim }: ToolRun, handle: WorkerHandle): Promise<boolean> {
-  const row = await store.sandboxes.ofConversation(args.conversationId);
+export async function lostJournal({ opened, args, claim }: ToolRun, handle: WorkerHandle): Promise<boolean> {
+  const row = await opened.rowOf(args.conversationId);
   const { startedAt } = claim.call;
   if (row?.filesLostAt === undefined || startedAt === undefined || row.filesLostAt < startedAt) return false;
   return !(await handle.execs()).some(({ execId }) => isExecOf(args.callId, execId));
@@ -77,7 +83,7 @@ export async function lostJournal({ store, args, claim }: ToolRun, handle: Worke
 /** Opens the conversation's sandbox. The change of the sandbox's row tells the model what was lost. */
 export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   const { args, store } = run;
-  const opened = await run.opened.open(args);
+  const opened = await run.opened.open(args, args.tool);
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
@@ -108,11 +114,10 @@ function wordsOf(error: unknown): string {
 }
 
 /** Tier for the workflow: a sandbox that was just used is running. */
-export async function tierAfterRun(run: Pick<ToolRun, 'store' | 'args' | 'handle'>): Promise<SandboxTier> {
+export async function tierAfterRun(run: Pick<ToolRun, 'args' | 'handle'> & Reached): Promise<SandboxTier> {
   if (run.handle) return 'running';
-  const row = await run.store.sandboxes.ofConversation(run.args.conversationId);
-  if (!row) return 'none';
-  return row.state === 'creating' || row.state === 'warm' ? 'running' : row.state;
+  const row = await run.opened.rowOf(run.args.conversationId);
+  return row ? tierOf(row) : 'none';
 }
 
 /** Skips output that an earlier attempt reported. Output that was written while no worker was attached is reported now. */

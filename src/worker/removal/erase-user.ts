@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Longshore } from '../../client/types.ts';
 import type { AuditSource } from '../../contracts/audit.ts';
 import { isFailure } from '../../contracts/errors.ts';
+import { pseudonymOf } from '../../platform/pseudonym.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import type { ConversationRow, Store } from '../../store/store.ts';
 import { fateOf } from './fate-of.ts';
@@ -10,7 +10,7 @@ import type { Histories } from './histories.ts';
 import { removeConversation, type RemovalParts } from './remove-conversation.ts';
 
 export interface ErasureParts extends RemovalParts {
-  store: Pick<Store, 'audit' | 'conversations' | 'removal' | 'sandboxes' | 'snapshots'>;
+  store: Pick<Store, 'audit' | 'conversations' | 'memory' | 'removal' | 'sandboxes' | 'snapshots'>;
   sandboxes: Pick<Sandboxes, 'destroy' | 'removeSnapshot'>;
   longshore: Pick<Longshore, 'close' | 'schedules'>;
   histories: Histories;
@@ -29,6 +29,8 @@ export interface Erased {
   conversations: number;
   schedules: number;
   entries: number;
+  /** Files that agents kept between conversations. */
+  memory: number;
   /** Conversations that did not close, or whose sandbox or snapshot is on another host. The command has to be repeated for them. */
   left: { conversationId: string; why: 'open' | 'elsewhere' }[];
   /** Conversations and schedules that Temporal still lists. */
@@ -59,16 +61,14 @@ export async function eraseUser(parts: ErasureParts, user: UserOfTenant): Promis
       else left.push({ conversationId: row.conversationId, why: end });
     }
   }
-  return { conversations, schedules: schedules.length, entries: await store.removal.removeUserEntries(user.tenantId, user.userId), left, histories };
+  // Last, since an open conversation may write until it has closed.
+  const memory = await store.memory.eraseUser(user.tenantId, user.userId);
+  const entries = await store.removal.removeUserEntries(user.tenantId, user.userId);
+  return { conversations, schedules: schedules.length, entries, memory, left, histories };
 }
 
 export async function schedulesOf({ longshore }: Pick<ErasureParts, 'longshore'>, { tenantId, userId }: UserOfTenant): Promise<string[]> {
   return (await longshore.schedules.list()).filter(({ tenant, user }) => tenant === tenantId && user === userId).map(({ id }) => id);
-}
-
-/** By which the audit log names a user who was erased: SHA-256 of tenant and user. */
-export function pseudonymOf({ tenantId, userId }: UserOfTenant): string {
-  return `sha256:${createHash('sha256').update(`${tenantId}\0${userId}`).digest('hex').slice(0, 32)}`;
 }
 
 async function page({ store }: ErasureParts, user: UserOfTenant, left: Erased['left']): Promise<ConversationRow[]> {

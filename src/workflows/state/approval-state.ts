@@ -1,5 +1,6 @@
 import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
+import { allowTool } from './allowed-tools.ts';
 import type { Approval, ConversationData, PauseWish, Resolution } from './conversation-data.ts';
 
 export type ApprovalVerdict = { outcome: 'accept'; approval: Approval } | { outcome: 'missing' } | { outcome: 'mismatch'; expected: string };
@@ -35,12 +36,13 @@ export function sameTool(data: ConversationData, approval: Approval): Approval[]
   return data.approvals.filter((other) => other !== approval && other.pending.tool === approval.pending.tool && !other.claimed && other.answer === undefined);
 }
 
-/** Closes an approval; `allow` is stored for the tool. Returns false when the approval was closed already. */
-export function answerApproval(data: ConversationData, approval: Approval, resolution: Resolution): boolean {
+/** Closes an approval; `allow` is stored for the tool, with who has said so and when. Returns false when the approval was closed already. */
+export function answerApproval(data: ConversationData, approval: Approval, resolution: Resolution, from: { nowMs: number; by?: string | undefined }): boolean {
   if (approval.answer !== undefined || !data.approvals.includes(approval)) return false;
   approval.answer = resolution;
-  const { tool } = approval.pending;
-  if (resolution.answer === 'allow' && !data.allowedTools.includes(tool)) data.allowedTools.push(tool);
+  const { tool, callId } = approval.pending;
+  const { nowMs, by } = from;
+  if (resolution.answer === 'allow') allowTool(data, { tool, callId, ...(by !== undefined && { by }), at: new Date(nowMs).toISOString() });
   return true;
 }
 

@@ -1,5 +1,7 @@
 import type { BudgetKind } from '../../contracts/conversation.ts';
 import { roundUsd, type Usage } from '../../contracts/usage.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import type { Share, Spent } from '../../contracts/sub-agent.ts';
 import type { ConversationData } from './conversation-data.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -21,15 +23,46 @@ export function workedMs(data: ConversationData, nowMs: number): number {
 /** What is left of each limited part of the budget; during a turn, also of its steps. */
 export function budgetLeft(data: ConversationData, nowMs: number): { kind: BudgetKind; limit: number; left: number }[] {
   const { turns, steps, tokens, wallTimeMs, storageMb, costUsd } = data.limits.budget;
+  const aside = putAside(data);
   const parts: [BudgetKind, number | undefined, number, number][] = [
     ['turns', turns, data.extraTurns, data.turnsUsed],
     ['steps', data.turn && steps, data.turn?.extraSteps ?? 0, data.turn?.steps ?? 0],
-    ['tokens', tokens, data.extraTokens, data.tokensUsed],
-    ['wallTime', wallTimeMs, data.extraWallTimeMs, workedMs(data, nowMs)],
+    ['tokens', tokens, data.extraTokens, data.tokensUsed + aside.tokens],
+    ['wallTime', wallTimeMs, data.extraWallTimeMs, workedMs(data, nowMs) + aside.wallTimeMs],
     ['storage', storageMb, data.extraStorageMb ?? 0, data.storedBytes === undefined ? 0 : Math.floor(data.storedBytes / MEBIBYTE)],
-    ['cost', costUsd, data.extraCostUsd ?? 0, costCounted(data)],
+    ['cost', costUsd, data.extraCostUsd ?? 0, costCounted(data) + aside.costUsd],
   ];
-  return parts.flatMap(([kind, limit, extra, used]) => (limit === undefined ? [] : [leftOf(kind, limit + extra, used)]));
+  const left = parts.flatMap(([kind, limit, extra, used]) => (limit === undefined ? [] : [leftOf(kind, limit + extra, used)]));
+  const ofTask = stepsOfTask(data);
+  if (!ofTask) return left;
+  // Of the two bounds on steps, the nearer one is told.
+  return left.some((part) => part.kind === 'steps' && part.left <= ofTask.left) ? left : [ofTask, ...left.filter(({ kind }) => kind !== 'steps')];
+}
+
+/** What is left of the steps of a task, which all turns of a sub-agent share with its own sub-agents. */
+function stepsOfTask(data: ConversationData): ReturnType<typeof leftOf> | undefined {
+  const { taskSteps } = data.limits;
+  return taskSteps === undefined ? undefined : leftOf('steps', taskSteps, data.stepsTaken + putAside(data).steps);
+}
+
+/** The parts of the budget of which a sub-agent may be given some; absent without a limit. */
+export function sharedParts(data: ConversationData, nowMs: number): { [Kind in keyof Share]: { limit: number; left: number } } {
+  const parts = new Map(budgetLeft(data, nowMs).map((part) => [part.kind, part]));
+  // The steps of a turn cannot be given to somebody who works beyond it; those of a task can.
+  const steps = stepsOfTask(data);
+  return withoutUndefined({ tokens: parts.get('tokens'), wallTimeMs: parts.get('wallTime'), costUsd: parts.get('cost'), steps });
+}
+
+/** What the conversation has used, with its sub-agents that have ended. */
+export function spentBy(data: ConversationData, nowMs: number): Spent {
+  const { tokensUsed: tokens, stepsTaken: steps, costUsd = 0, unknownCost } = data;
+  return { tokens, steps, workedMs: workedMs(data, nowMs), costUsd, ...(unknownCost && { unknownCost }) };
+}
+
+/** What is put aside for the sub-agents that work. */
+function putAside({ subAgents }: ConversationData): Required<Share> {
+  const sum = (kind: keyof Share) => subAgents.reduce((total, { share }) => total + (share?.[kind] ?? 0), 0);
+  return { tokens: sum('tokens'), wallTimeMs: sum('wallTimeMs'), costUsd: sum('costUsd'), steps: sum('steps') };
 }
 
 function leftOf(kind: BudgetKind, limit: number, used: number): { kind: BudgetKind; limit: number; left: number } {

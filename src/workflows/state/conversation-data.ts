@@ -1,7 +1,22 @@
 import type { AcceptedMessage, ApprovalLink, SaveStatusArgs } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent.ts';
-import type { ApprovalAnswer, PauseReason, PendingApproval, QueuedMessage, SandboxTier, TurnOutcome, Wake } from '../../contracts/conversation.ts';
+import type { WaitingCall } from '../../contracts/client-tool.ts';
+import type {
+  AllowedTool,
+  ApprovalAnswer,
+  LiveSubAgent,
+  PauseReason,
+  PendingApproval,
+  QueuedMessage,
+  SandboxTier,
+  TurnOutcome,
+  Wake,
+} from '../../contracts/conversation.ts';
+import type { ForkInput } from '../../contracts/forks/fork.ts';
+import type { ContextWish } from '../../contracts/transcript.ts';
+import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
+import type { Parent } from '../../contracts/sub-agent.ts';
 
 /** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
 export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
@@ -20,13 +35,25 @@ export interface Turn {
   steers: QueuedMessage[];
   /** Messages that a model call is to accept, until it is known that they are accepted. */
   unaccepted: AcceptedMessage[];
+  /** The newest message of the turn that has a schema for the answer. */
+  outputOf?: string;
+  /** The newest answer did not fit its schema, and the model is asked once more. */
+  repairs?: true;
+  /** How often the prompt of the next step was made smaller. */
+  compactions?: number;
+  /** The agent has called tools. */
+  called?: true;
   ending?: TurnEnding;
+  /** Why the turn fails with its running step. */
+  fails?: string;
 }
 
 /** How an approval ended; `withdrawn` when its turn ended before an answer. */
 export interface Resolution {
   answer: ApprovalAnswer | 'expired' | 'withdrawn';
   reason?: string;
+  /** No person has denied the call. */
+  byPolicy?: true;
 }
 
 /** An approval of the running step. It can be answered once: `claimed` while an answer to it is being recorded. */
@@ -44,6 +71,14 @@ export interface PauseWish {
   mode: 'step' | 'now';
 }
 
+/** A call of the running step that a client runs. */
+export interface OpenClientCall extends WaitingCall {
+  /** It is known to clients, and nothing is attached to it. */
+  isWaiting: boolean;
+  /** A client has answered since it was last attached to. */
+  isAnswered: boolean;
+}
+
 /** The whole state of a conversation; only the state modules of this folder change it. */
 export interface ConversationData {
   readonly conversationId: string;
@@ -53,6 +88,12 @@ export interface ConversationData {
   readonly limits: AgentLimits;
   readonly scheduledBy?: ScheduledBy;
   readonly closeWhenDone: boolean;
+  /** Present in the conversation of a sub-agent. */
+  readonly parent?: Parent;
+  /** Present in a fork of another conversation. */
+  readonly fork?: ForkInput;
+  /** The fork has no files yet: no turn starts. */
+  awaitsFiles?: true;
   queue: QueuedMessage[];
   /** How many messages at the head of the queue came with `interrupt`; the next such message is put behind them. */
   urgent: number;
@@ -60,20 +101,30 @@ export interface ConversationData {
   /** A note asks for a turn. The next step reads the note, whatever starts that step. */
   wake?: Wake;
   turn?: Turn;
+  /** An operator asks to compact the context, or to undo that. */
+  contextWish?: ContextWish;
   /** A pause that was requested and has not begun. */
   pauseWish?: PauseWish;
   paused?: PauseReason;
   /** When the pause began; absent in pauses that began under an earlier version. */
   pausedAtMs?: number;
+  /** The files are being made as they were: no turn starts. */
+  rewinding?: true;
+  /** A rewind has woken the sandbox since the rest began. */
+  rewound?: true;
   closing: boolean;
   closed: boolean;
   turnsUsed: number;
   tokensUsed: number;
+  /** Model calls of all turns, with those of sub-agents that have ended. */
+  stepsTaken: number;
   /** Work done before `workingSinceMs`. */
   workedMs: number;
   workingSinceMs?: number;
   sandboxTier: SandboxTier;
   allowedTools: string[];
+  /** How they were allowed, where that is known. */
+  allowances: AllowedTool[];
   extraTurns: number;
   extraTokens: number;
   extraWallTimeMs: number;
@@ -90,9 +141,21 @@ export interface ConversationData {
   /** Where people reach the HTTP service; absent while no worker has said it. */
   serviceUrl?: string;
   approvals: Approval[];
+  /** Calls in a row that the judge has handed over. */
+  handovers: number;
   runningCalls: { callId: string; tool: string }[];
   /** Calls whose commands wait in the sandbox: detached by a pause, or waiting for calls of their code. */
   detachedCalls: number;
+  /** Sub-agents that have not ended, in the order of their calls. */
+  subAgents: LiveSubAgent[];
+  /** Conversations of sub-agents for which calls wait. */
+  awaitedAgents: string[];
+  /** Calls whose sub-agents have got a place in the tree of conversations, for which the calls wait. */
+  placedAgents: string[];
+  /** Calls of the running step that clients run. */
+  clientCalls: OpenClientCall[];
+  /** The plan of the agent, as far as it is shown to operators. */
+  plan?: ShownPlan;
   /** Events that wait to be saved with the status. */
   outbox: SaveStatusArgs['events'];
 }

@@ -1,7 +1,8 @@
-import type { CarriedConversation, ConversationInput, QueuedMessage, SendMessageArgs } from '../../contracts/conversation.ts';
+import type { CarriedConversation, ConversationInput, QueuedMessage, SendMessageArgs, Wake } from '../../contracts/conversation.ts';
 import type { Usage } from '../../contracts/usage.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { countCost, startWork, stopWork } from './budget-state.ts';
+import { isOfUser } from './judge-state.ts';
 import type { ConversationData, Turn, TurnEnding } from './conversation-data.ts';
 
 /** Number of message ids that are kept for deduplication. */
@@ -14,7 +15,7 @@ export type MessageVerdict =
 
 /** The state at the start of a run, the first one or one that continues another. */
 export function openConversation(input: ConversationInput): ConversationData {
-  const { conversationId, agentId, userId, tenantId, limits, scheduledBy, closeWhenDone = false, carried, firstMessage } = input;
+  const { conversationId, agentId, userId, tenantId, limits, scheduledBy, closeWhenDone = false, parent, fork, carried, firstMessage } = input;
   const data: ConversationData = {
     conversationId,
     agentId,
@@ -23,6 +24,8 @@ export function openConversation(input: ConversationInput): ConversationData {
     limits,
     ...(scheduledBy && { scheduledBy }),
     closeWhenDone,
+    ...(parent && { parent }),
+    ...(fork && { fork, ...(!carried && { awaitsFiles: true }) }),
     queue: [],
     urgent: 0,
     recentMessages: [],
@@ -30,15 +33,22 @@ export function openConversation(input: ConversationInput): ConversationData {
     closed: false,
     turnsUsed: 0,
     tokensUsed: 0,
+    stepsTaken: 0,
     workedMs: 0,
     sandboxTier: 'none',
     allowedTools: [],
+    allowances: [],
     extraTurns: 0,
     extraTokens: 0,
     extraWallTimeMs: 0,
     approvals: [],
+    handovers: 0,
     runningCalls: [],
     detachedCalls: 0,
+    subAgents: [],
+    awaitedAgents: [],
+    placedAgents: [],
+    clientCalls: [],
     outbox: [],
     ...(carried && copy(carried)),
   };
@@ -49,10 +59,19 @@ export function openConversation(input: ConversationInput): ConversationData {
 /** The state for the next run; only between turns. */
 export function carryConversation(data: ConversationData): CarriedConversation {
   const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
-  const { extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl } = data;
-  const known = withoutUndefined({ extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl });
+  const { extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl, subAgents, handovers, contextWish, plan, allowances, stepsTaken } = data;
+  const known = withoutUndefined({ contextWish, plan, extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl });
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
-  return copy({ ...kept, ...(wake && { wake }), ...(paused && { paused }), ...known });
+  return copy({
+    ...kept,
+    ...(wake && { wake }),
+    ...(paused && { paused }),
+    ...known,
+    ...(subAgents.length > 0 && { subAgents }),
+    ...(handovers > 0 && { handovers }),
+    ...(allowances.length > 0 && { allowances }),
+    ...(stepsTaken > 0 && { stepsTaken }),
+  });
 }
 
 /** The SDK's isolate for workflows has no `structuredClone`; all of this is JSON. */
@@ -85,7 +104,8 @@ export function takeMessage(data: ConversationData, message: SendMessageArgs, ne
   const turn = data.turn;
   const joins = message.whenBusy === 'steer' && turn !== undefined && turn.ending === undefined;
   const turnId = joins ? turn.turnId : newTurnId;
-  const queued: QueuedMessage = { messageId: message.messageId, turnId, ...(message.text !== undefined && { text: message.text }) };
+  const { messageId, text, output } = message;
+  const queued: QueuedMessage = { messageId, turnId, ...(text !== undefined && { text }), ...(output === true && { output }) };
   if (joins) {
     turn.steers.push(queued);
     remember(data, queued);
@@ -108,9 +128,14 @@ export function takeWake(data: ConversationData, callId: string | undefined, tur
   data.wake ??= { turnId, ...(callId !== undefined && { callId }) };
 }
 
-/** True when the conversation has answered all its messages and closes after that. */
+/** An operator's request about the context, which replaces one that is not served yet. */
+export function wishContext(data: ConversationData, requestId: string, undo: boolean): void {
+  if (!data.closing) data.contextWish = { requestId, undo };
+}
+
+/** True when the conversation has answered all its messages, its sub-agents have ended, and it closes after that. */
 export function isDone(data: ConversationData): boolean {
-  return data.closeWhenDone && data.turnsUsed > 0 && !hasWork(data);
+  return data.closeWhenDone && data.turnsUsed > 0 && !hasWork(data) && data.subAgents.length === 0;
 }
 
 /** True when a turn could start if the conversation were neither paused nor closing. */
@@ -133,17 +158,22 @@ function remember(data: ConversationData, { messageId, turnId }: QueuedMessage):
  * turn may start.
  */
 export function startTurn(data: ConversationData, nowMs: number): Turn | undefined {
-  if (data.turn !== undefined || data.paused !== undefined || data.closing) return undefined;
+  if (data.turn !== undefined || data.paused !== undefined || data.closing || data.rewinding) return undefined;
   const message = data.queue.shift();
   const { wake } = data;
   const turnId = message?.turnId ?? wake?.turnId;
   if (turnId === undefined) return undefined;
-  const origin = message ? { message } : wake?.callId !== undefined && { wokenBy: wake.callId };
   data.urgent = Math.max(0, data.urgent - 1);
   data.turnsUsed += 1;
-  data.turn = { turnId, ...origin, steps: 0, extraSteps: 0, steers: [], unaccepted: [] };
+  if (message && isOfUser(message)) data.handovers = 0;
+  data.turn = { turnId, ...originOf(message, wake), steps: 0, extraSteps: 0, steers: [], unaccepted: [] };
   startWork(data, nowMs);
   return data.turn;
+}
+
+function originOf(message: QueuedMessage | undefined, wake: Wake | undefined): Pick<Turn, 'message' | 'outputOf' | 'wokenBy'> {
+  if (message) return { message, ...(message.output && { outputOf: message.messageId }) };
+  return wake?.callId === undefined ? {} : { wokenBy: wake.callId };
 }
 
 /** Removes the running turn from the state. Steering messages that no step has read become turns of their own, at the head of the queue. */
@@ -163,10 +193,22 @@ export function finishTurn(data: ConversationData, nowMs: number, newTurnId: () 
 /** Removes and returns the steering messages for the step that starts now. The step also reads all notes. */
 export function takeSteers(data: ConversationData): QueuedMessage[] {
   delete data.wake;
-  return data.turn?.steers.splice(0) ?? [];
+  const { turn } = data;
+  const steers = turn?.steers.splice(0) ?? [];
+  const outputOf = steers.findLast(({ output }) => output)?.messageId;
+  if (turn && outputOf !== undefined) turn.outputOf = outputOf;
+  // The model answers something else now.
+  if (turn && steers.length > 0) delete turn.repairs;
+  return steers;
 }
 
 export function countStep(data: ConversationData, usage: Usage): void {
+  data.stepsTaken += 1;
+  countUsage(data, usage);
+}
+
+/** Adds what a model call has used that is no step of a turn. */
+export function countUsage(data: ConversationData, usage: Usage): void {
   data.tokensUsed += usage.inputTokens + usage.outputTokens;
   countCost(data, usage);
 }

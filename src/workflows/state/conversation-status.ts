@@ -1,6 +1,8 @@
 import type { ConversationState, ConversationStatus } from '../../contracts/conversation.ts';
+import { allowedTools } from './allowed-tools.ts';
 import { openApprovals } from './approval-state.ts';
-import { workedMs } from './budget-state.ts';
+import { spentBy, workedMs } from './budget-state.ts';
+import { waitingCalls } from './client-calls.ts';
 import type { ConversationData } from './conversation-data.ts';
 
 export function stateOf(data: ConversationData): ConversationState {
@@ -8,7 +10,7 @@ export function stateOf(data: ConversationData): ConversationState {
   if (data.closing) return 'closing';
   if (data.paused) return 'paused';
   if (data.approvals.some(({ answer }) => answer === undefined)) return 'awaiting-approval';
-  return data.turn ? 'running' : 'idle';
+  return data.turn || data.awaitsFiles ? 'running' : 'idle';
 }
 
 /** Since when the conversation waits for a person: for the answer to an approval, or for the end of a pause. */
@@ -19,9 +21,15 @@ export function waitingSinceMs(data: ConversationData): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
+function rememberedIn(data: ConversationData): Pick<ConversationStatus, 'allowedTools'> {
+  const allowed = allowedTools(data);
+  return allowed.length > 0 ? { allowedTools: allowed } : {};
+}
+
 /** The status as clients and operators see it. */
 export function statusOf(data: ConversationData, nowMs: number): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, scheduledBy, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
+  const { conversationId, agentId, userId, tenantId, scheduledBy, parent, fork, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
+  const waiting = waitingCalls(data);
   return {
     conversationId,
     agentId,
@@ -31,6 +39,8 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     ...(paused && { paused }),
     ...(data.limits.unattended && { unattended: true }),
     ...(scheduledBy && { scheduledBy }),
+    ...(parent && { parent, spent: spentBy(data, nowMs) }),
+    ...(fork && { forkedFrom: { conversationId: fork.conversationId, transcriptSeq: fork.transcriptSeq } }),
     ...(turn && { turnId: turn.turnId }),
     queued: data.queue.length + (turn ? turn.steers.length : data.wake ? 1 : 0),
     turnsUsed,
@@ -39,6 +49,8 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     workedMs: workedMs(data, nowMs),
     sandboxTier,
     pendingApprovals: data.approvals.filter(({ answer }) => answer === undefined).map(({ pending }) => pending),
+    ...rememberedIn(data),
     runningCalls: [...data.runningCalls],
+    ...(waiting.length > 0 && { waitingCalls: waiting }),
   };
 }

@@ -222,10 +222,19 @@ test('what cannot be done is refused with a short text that says what to do', as
     [{ ...fresh, messages: [userMessage('m1', 'Ahoy there.')] }, 409, 'Message "m1" was sent before with another text'],
     [{ ...fresh, messages: [userMessage('m2', ' ')] }, 400, 'Message refused: it is empty.'],
     [{ ...fresh, trigger: 'regenerate-message' }, 400, 'body.trigger: an answer cannot be made again.'],
-    [{ ...fresh, messages: [assistant] }, 400, 'body.messages: the last one: it is of the assistant, and answers no approval.'],
+    [{ ...fresh, messages: [assistant] }, 400, 'body.messages: the last one: it is of the assistant, and answers no approval and no call.'],
     [{ ...fresh, messages: [{ ...assistant, role: 'system' }] }, 400, 'body.messages: the last one: its role is "system".'],
     [{ ...fresh, messages: [{ ...assistant, parts: [answered] }] }, 400, 'body.messages: the last one: its id is of no turn of this chat.'],
-    [{ ...fresh, messages: [{ ...userMessage('m3', ''), parts: [{ type: 'file' }] }] }, 400, 'it has a part of the type "file". Send text only'],
+    [
+      { ...fresh, messages: [{ ...userMessage('m3', ''), parts: [{ type: 'source-url' }] }] },
+      400,
+      'it has a part of the type "source-url". Send texts and files only',
+    ],
+    [
+      { ...fresh, messages: [{ ...userMessage('m3', ''), parts: [{ type: 'file', url: 'https://a.example' }] }] },
+      400,
+      'the service fetches none. Send the bytes as data:',
+    ],
   ];
   for (const [body, status, text, more] of refused) {
     const answer = await post(body, more);

@@ -84,6 +84,9 @@ test('a request that is repeated with its Idempotency-Key is one message', async
   const options = { headers: { 'idempotency-key': 'order-4711' } };
   const ask = () => client.chat.completions.create({ model: 'talker', messages: say('Ahoy.') }, options).withResponse();
   const [first, second] = await Promise.all([ask(), ask()]);
+  // A conversation of one request is closed after its answer.
+  const conversationId = first.response.headers.get('x-longshore-conversation')!;
+  await until(async () => (await installation.longshore.status(conversationId)).state === 'closed', 'the conversation is closed');
   const third = await ask();
   const names = [first, second, third].map(({ response }) => response.headers.get('x-longshore-conversation'));
   expect(new Set(names).size).toBe(1);
@@ -118,7 +121,7 @@ test("what cannot be done is refused in the shape of OpenAI's errors", async () 
   const base = { model: 'talker', messages: say('Ahoy.') };
   const refused: [body: object, status: number, message: string][] = [
     [{ ...base, model: 'nobody' }, 404, 'No agent named "nobody".'],
-    [{ ...base, tools: [{ type: 'function', function: { name: 'f' } }] }, 400, "body.tools: it is not supported. The agent's file says which tools it has."],
+    [{ ...base, tools: [{ type: 'function', function: { name: 'f' } }] }, 400, 'body.tools.0: "f" is no client tool of the agent.'],
     [{ ...base, n: 2 }, 400, 'body.n: it is not supported. A message has one answer. Leave this out'],
     [{ ...base, response_format: { type: 'json_object' } }, 400, 'body.response_format: it is not supported.'],
     [{ ...base, messages: [{ role: 'system', content: 'Be brief.' }, ...base.messages] }, 400, 'body.messages.0: it has instructions.'],
@@ -127,7 +130,7 @@ test("what cannot be done is refused in the shape of OpenAI's errors", async () 
     [
       { ...base, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] },
       400,
-      'it has a part of the type "image_url". Send text only',
+      'its data is not in base 64. Send the bytes as data:',
     ],
     [{ ...base, messages: say(' ') }, 400, 'Message refused: it is empty.'],
     [{ ...base, model: 'asker', metadata: { conversation: 'chat-1' } }, 400, 'body.model: this conversation is with "talker".'],

@@ -119,6 +119,8 @@ describe.each(scenes)('%s', (scene) => {
           messageStarts: async (_id: string, { before = Infinity, limit }: { before?: number; limit: number }) =>
             starts.map(({ seq }) => seq).filter((seq) => seq < before).toReversed().slice(0, limit), // prettier-ignore
         },
+        // None of them is a fork.
+        forks: { get: async () => undefined },
       },
       readFrames: async (_id: string, after: number) => log.filter(({ seq }) => seq > after).map(frameOf),
     } as unknown as Parameters<typeof uiPageOf>[0];

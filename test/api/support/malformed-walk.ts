@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { ERRORS } from '../../../src/contracts/error-rows.ts';
+import { ERRORS } from '../../../src/contracts/error-table/error-rows.ts';
 import type { ServedInstallation } from '../support.ts';
 import { createAnswerCheck, documentOf, routesOf, type AnswerCheck, type Route } from './document.ts';
 import { malformed, sendRaw, type RawAnswer } from './malformed.ts';

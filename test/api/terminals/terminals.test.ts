@@ -62,9 +62,12 @@ test('a shell is typed into, resized and interrupted, and tells how it has ended
   const viewer = await view('main', '?columns=90&rows=20');
   viewer.type('stty size; cat\r');
   await viewer.shows(/[\r\n]20 90\r\n/);
+  // An interruption that comes between the two commands is taken for one of the first, and the second begins all the same.
+  viewer.type('here\r');
+  await viewer.shows(/\r\nhere\r\nhere\r\n$/);
   viewer.type('\u0003');
-  // What is typed before the prompt is thrown away with what was interrupted.
-  await viewer.shows(/\^C[^]*\$ $/);
+  // What is typed before the prompt is thrown away with what was interrupted. The kernel of gVisor shows no "^C".
+  await viewer.shows(/\r\nhere\r\n(\^C)?\r\n.*\$ $/);
   viewer.say({ type: 'resize', columns: 100, rows: 30 });
   viewer.say({ type: 'input', text: 'echo $((40 + 2)); stty size; exit 3\r' });
   await viewer.shows(/[\r\n]42\r\n30 100\r\n/);

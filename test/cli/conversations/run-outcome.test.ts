@@ -34,6 +34,17 @@ test('the outcome sums the usage of all steps and tells how every call ended', (
 });
 
 test.each([
+  ['from the event', { output: { high: '12:04' } }, 'Here it is.', { output: { high: '12:04' } }],
+  ['from the text when it is large', { outputCharacters: 20_000 }, '{"high": "12:04"}', { output: { high: '12:04' } }],
+  ['not at all when the answer may be any text', {}, '{"high": "12:04"}', {}],
+])('the outcome has the value of an answer: %s', (_what, data, reply, output) => {
+  const outcome = createRunOutcome('conv_1');
+  outcome.add(event('turn.finished', { outcome: 'finished', ...data }));
+  expect(outcome.get(reply)).toEqual(expect.objectContaining({ reply, ...output }));
+  expect('output' in outcome.get(reply)).toBe('output' in output);
+});
+
+test.each([
   ['turn.finished', { outcome: 'failed', message: 'no key' }, 'failed', 'no key'],
   ['turn.finished', { outcome: 'interrupted' }, 'failed', undefined],
   ['tool.approval-requested', { callId: 'a', why: 'rule 1' }, 'awaiting-approval', 'rule 1'],

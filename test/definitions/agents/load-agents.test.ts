@@ -43,6 +43,7 @@ approval:
 requireApproval: { "weather:*": true }
 approvalTimeout: { after: 1h, then: pause }
 deferTools: { over: 10 }
+context: { window: 32000, keepTurns: 2 }
 budget: { turns: 5, wallTime: 1.5h }
 `,
   );
@@ -71,6 +72,7 @@ budget: { turns: 5, wallTime: 1.5h }
     approvalTimeoutMs: 3_600_000,
     approvalExpiry: 'pause',
     deferTools: { over: 10, pin: ['shell:*', 'code:*', 'files:*'] },
+    context: { window: 32_000, compactAt: 0.8, keepTurns: 2 },
     budget: { turns: 5, steps: 40, tokens: 2_000_000, wallTimeMs: 5_400_000, storageMb: 100 },
   });
 });
@@ -120,6 +122,23 @@ test('the entry of a plugin may say what it has to be and what it may want at mo
   });
 });
 
+test('an agent names agents that it may give tasks to; one that does not exist is refused', async () => {
+  await write('reader.yaml', 'model: a/b\n');
+  await write(
+    'editor.yaml',
+    'model: a/b\nagents: { reader: { agent: reader, description: Reads., budget: { tokens: 5000, wallTime: 5m } }, other: { agent: reader, description: Too. } }\n',
+  );
+  const { agents } = (await loadAgents(directory)).get('editor')!;
+  expect(agents).toEqual({
+    reader: { agent: 'reader', description: 'Reads.', budget: { tokens: 5000, wallTimeMs: 300_000 } },
+    other: { agent: 'reader', description: 'Too.', budget: {} },
+  });
+  await write('editor.yaml', 'model: a/b\nagents: { reader: { agent: raeder, description: Reads. } }\n');
+  await expect(loadAgents(directory)).rejects.toThrow(
+    'editor.yaml: agents.reader.agent: there is no agent "raeder". Did you mean "reader"? Known: editor, reader',
+  );
+});
+
 describe('a bad file is refused with file, line, path, value and fix', () => {
   test.each<[string, string, string]>([
     [
@@ -146,6 +165,11 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'an unknown key of something named',
       'model: a/b\nmcp:\n  files: { command: node, where: host, arg: [] }\n',
       'fixer.yaml:3: mcp.files.arg: this key is not known. Did you mean "args"? Known here: command, args,',
+    ],
+    [
+      'a rule that says auto without a judge',
+      'model: a/b\napproval:\n  - { tool: x, decide: auto }\n',
+      'fixer.yaml:3: approval[0].decide: is auto, and the agent has no judge. Add judge: { model: provider/model, rules: [ … ] }',
     ],
     [
       'a condition on a list',

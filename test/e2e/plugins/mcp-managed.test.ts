@@ -7,8 +7,8 @@ import { fixtureProgram } from '../../plugins/dialects/mcp/support.ts';
 import { installAgents, resultsOf, until, type Installation } from '../support.ts';
 
 /** A server of the host as an agent's file describes it. */
-function described(more: Record<string, unknown> = {}) {
-  const { timeoutMs: _, ...program } = fixtureProgram();
+async function described(more: Record<string, unknown> = {}) {
+  const { timeoutMs: _, ...program } = await fixtureProgram();
   return { ...program, ...more };
 }
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const slow = { call: 'fix:slow', with: { ms: 120_000 } };
   installation = await installAgents({
     caller: {
-      mcp: { fix: described({ timeouts: { slow: '1s' } }), absent: described({ command: 'no-such-program' }) },
+      mcp: { fix: await described({ timeouts: { slow: '1s' } }), absent: await described({ command: 'no-such-program' }) },
       tools: ['fix:*', 'absent:*'],
       steps: [
         { call: 'fix:about_itself' },
@@ -35,11 +35,11 @@ beforeAll(async () => {
       ],
     },
     killer: {
-      mcp: { long: described() },
+      mcp: { long: await described() },
       tools: ['long:*'],
       steps: [{ call: 'long:about_itself' }, { call: 'long:slow', with: { ms: 120_000, mark } }, { call: 'long:count' }, { say: 'Killed.' }],
     },
-    other: { mcp: { denied: described() }, tools: ['shell:*'], steps: [{ say: 'Nothing.' }] },
+    other: { mcp: { denied: await described() }, tools: ['shell:*'], steps: [{ say: 'Nothing.' }] },
   });
   installation.environment['LONGSHORE_HOST_PLUGINS'] = 'mcp:fix,mcp:absent,mcp:long';
   await installation.startWorker().ready;

@@ -27,7 +27,7 @@ beforeAll(async () => {
   installation = await installAgents({
     harbour: {
       plugins: [HARBOUR],
-      mcp: { fix: { ...fixtureProgram(), timeoutMs: undefined, timeout: '1m' } },
+      mcp: { fix: { ...(await fixtureProgram()), timeoutMs: undefined, timeout: '1m' } },
       tools: ['code:*', 'harbour-office:*', 'fix:*'],
       steps: [
         program(VALUES),

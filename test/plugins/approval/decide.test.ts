@@ -75,3 +75,38 @@ test("the agent's requireApproval speaks over what a tool says of itself, and ne
   expect(decide([{ tool: 'shell:run', decide: 'allow' }], shell, {}, { 'shell:run': true }).decision).toBe('ask');
   expect(decide([{ tool: 'shell:run', decide: 'deny' }], shell, {}, { 'shell:run': false }).decision).toBe('deny');
 });
+
+describe('rules that say auto', () => {
+  const auto: ApprovalRule = { tool: 'shell:run', decide: 'auto' };
+  const judged = expect.objectContaining({ decision: 'ask', auto: true });
+
+  test('are weaker than ask and deny, and stronger than allow', () => {
+    expect(decide([auto], shell, { command: 'ls' })).toEqual({ decision: 'ask', auto: true, why: 'rule 1 of the agent: shell:run is judged by a model first' });
+    expect(decide([auto, { tool: '*', decide: 'allow' }], shell, { command: 'ls' })).toEqual(judged);
+    expect(decide([auto, { tool: '*', decide: 'ask' }], shell, { command: 'ls' })).not.toHaveProperty('auto');
+    expect(decide([auto, { tool: '*', decide: 'deny' }], shell, { command: 'ls' }).decision).toBe('deny');
+    expect(decide([auto], shell, { command: 'ls' }, { 'shell:*': true })).not.toHaveProperty('auto');
+    expect(decide([auto], shell, { command: 'ls' }, { 'shell:*': false })).toEqual(judged);
+  });
+
+  test('stand in for a person only where rules cover the whole command, and are asked about what they could mean of what is allowed', () => {
+    const git: ApprovalRule = { tool: 'shell:run', when: { command: 'git *' }, decide: 'auto' };
+    expect(decide([git], shell, { command: 'git push' })).toEqual(judged);
+    expect(decide([git], shell, { command: 'git push; rm -rf /' })).toEqual({
+      decision: 'ask',
+      why: 'no rule of the agent matches; shell:run may change something, so it needs an approval',
+    });
+    expect(decide([git, { tool: 'shell:run', when: { command: 'npm test' }, decide: 'allow' }], shell, { command: 'git pull && npm test' })).toEqual(judged);
+    expect(decide([git, { tool: '*', decide: 'allow' }], shell, { command: 'ls && git $X' })).toEqual(judged);
+    expect(decide([git, { tool: '*', decide: 'allow' }], shell, { command: 'ls' }).decision).toBe('allow');
+  });
+
+  test('a tool that may destroy what is outside of the sandbox is left to a person', () => {
+    const eraser = { ...shell, annotations: { destructiveHint: true } };
+    expect(decide([auto], { ...eraser, isolation: 'container' }, { command: 'ls' })).toEqual(judged);
+    expect(decide([auto], { ...eraser, isolation: 'host' }, { command: 'ls' })).toEqual({
+      decision: 'ask',
+      why: 'rule 1 of the agent: shell:run is judged by a model first; but shell:run may destroy something outside of the sandbox, so a person decides',
+    });
+  });
+});

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readWithin } from '../../../src/plugins/isolates/read-within.ts';
+import { builtModule } from '../../support/built-programs.ts';
 import { problemOf } from './support.ts';
 
 test('files of the kernel are refused, whatever the permission names and however they are named', async () => {
@@ -87,7 +88,7 @@ const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? test :
 
 asRoot('files of the kernel are known where they are mounted at another place', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-within-'));
-  const source = `import { readWithin } from '${join(import.meta.dirname, '../../../src/plugins/isolates/read-within.ts')}';
+  const source = `import { readWithin } from '${await builtModule('plugins/isolates/read-within.ts')}';
     for (const path of ['self/environ', 'sys/kernel/hostname', 'mounts']) await readWithin(['${directory}'], '${directory}/' + path).then((text) => console.log('READ ' + text), ({ message }) => console.log(message));`;
   // In a mount namespace of its own, which goes with it.
   const words = [
@@ -96,7 +97,7 @@ asRoot('files of the kernel are known where they are mounted at another place', 
     '--fork',
     'sh',
     '-c',
-    `mount -t proc proc ${directory} && exec ${process.execPath} --import tsx --input-type=module --eval '${source.replaceAll("'", `'\\''`)}'`,
+    `mount -t proc proc ${directory} && exec ${process.execPath} --input-type=module --eval '${source.replaceAll("'", `'\\''`)}'`,
   ];
   const { stdout } = await promisify(execFile)('unshare', words, { cwd: join(import.meta.dirname, '../../..') });
   expect(stdout.trim().split('\n')).toEqual(Array(3).fill(expect.stringContaining('is not readable for this plugin')));

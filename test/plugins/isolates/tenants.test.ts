@@ -126,7 +126,8 @@ test('a process that does not take a change which its plugin took is ended, and 
   await plugin.updateConfig!('self', { size: 2 }, '2');
   await until(async () => bench.logged.some((line) => line.includes('it did not apply a change that the plugin accepted')), 'its process has ended');
   expect([await seen('one'), await seen('two')]).toEqual([2, 2]);
-  const lines = bench.logged.filter((line) => line.includes('"plugin":"stubborn"') && line.startsWith('the process of a plugin was ended'));
+  // On a busy machine, the limit of a second that these tests have may end another one: nothing of that is said here.
+  const lines = bench.logged.filter((line) => line.includes('"plugin":"stubborn"') && line.includes('it did not apply a change that the plugin accepted'));
   expect(lines).toEqual([expect.stringContaining('"tenant":"one"')]);
 });
 

@@ -53,7 +53,7 @@ test.each(ATTACKS)('%s takes a thread its time, not the event loop', async (_, s
   const check = checkOf(schema);
   let problems: string[] = [];
   const blocked = await blockedFor(async () => (problems = await check(value)));
-  expect(problems[0]).toMatch(/^\/: cannot be checked: .* needs more than (700 ms|256 MB of memory) for this value\. Give a smaller value, or simplify the schema in the plugin$|expected one of/);
+  expect(problems[0]).toMatch(/^\/: cannot be checked: .* needs more than (700 ms|256 MB of memory) for this value\. Give a smaller value, or simplify the schema$|expected one of/);
   expect(blocked).toBeLessThan(BLOCKED_AT_MOST_MS);
 });
 
@@ -62,7 +62,7 @@ test('a check that takes too long names the pattern, and where the schema has it
   expect(await check({ x: 'aa/' })).toEqual([]);
   expect(await check({ x: 'b' })).toEqual(['/x: must match pattern "^(a+)+/$", got "b"']);
   expect(await check({ x: `${'a'.repeat(40)}!` })).toEqual([
-    '/: cannot be checked: the pattern "^(a+)+\\\\/$" of its schema (at /properties/x/pattern) needs more than 700 ms for this value. Give a smaller value, or simplify the schema in the plugin',
+    '/: cannot be checked: the pattern "^(a+)+\\\\/$" of its schema (at /properties/x/pattern) needs more than 700 ms for this value. Give a smaller value, or simplify the schema',
   ]);
 });
 

@@ -44,6 +44,17 @@ describe.each(BACKENDS)('rest and wake on %s', (_name, open) => {
     expect(await handle.readFile('runs', { encoding: 'utf-8' })).toBe('once\n');
   });
 
+  test('a frozen sandbox is stopped as one that runs, and wakes without its processes', async () => {
+    const { sandboxes, handle, sandboxId } = backend;
+    await handle.writeFile('kept', 'yes');
+    await handle.start('sleep 600', { execId: 'asleep', timeoutMs: 0 });
+    await sandboxes.freeze(sandboxId);
+    expect(await sandboxes.stop(sandboxId)).toBe('stopped');
+    expect(await sandboxes.wake(sandboxId)).toBe('running');
+    expect(await handle.readFile('kept', { encoding: 'utf-8' })).toBe('yes');
+    expect((await handle.execs()).find(({ execId }) => execId === 'asleep')).toMatchObject({ state: 'lost' });
+  });
+
   test('hibernation tells the tier that was really reached, as the capabilities foretold', async () => {
     const { sandboxes, handle, sandboxId } = backend;
     await handle.writeFile('before', 'kept');

@@ -67,6 +67,9 @@ export async function createTestSandboxes({
 /** For tests that put sandboxes to disk; the test set-up says when they are left out. */
 export const describeWithGvisor = process.env['LONGSHORE_TEST_GVISOR'] === 'yes' ? describe : describe.skip;
 
+/** The runtimes of this engine, for rules that hold in each. */
+export const RUNTIMES: ('runc' | 'runsc')[] = process.env['LONGSHORE_TEST_GVISOR'] === 'yes' ? ['runc', 'runsc'] : ['runc'];
+
 /** For tests of what the script does that engines start gVisor by. */
 export const describeWithGvisorScript = process.env['LONGSHORE_TEST_GVISOR_SCRIPT'] === 'yes' ? describe : describe.skip;
 

@@ -94,6 +94,18 @@ const METHODS: Record<Exclude<keyof WorkerHandle, 'sandboxId'>, Arguments> = {
   ],
   serverMark: ['n'],
   endServers: [['n']],
+  createCheckpoint: [{ key: 'one', keep: 1 }],
+  checkpoints: [],
+  restoreCheckpoint: [
+    { number: 1, at: '2026-11-24T00:00:00.000Z' },
+    { key: 'one', keep: 1 },
+  ],
+  compareCheckpoint: [
+    { from: { number: 1, at: '2026-11-24T00:00:00.000Z' }, to: { number: 2, at: '2026-11-24T00:00:00.000Z' }, paths: ['n'], mostBytes: 1 },
+    nothing,
+    { signal },
+  ],
+  packDirectory: ['n', nothing],
   connectPort: [80, { onOpen: nothing, signal }],
 };
 const OPEN: Required<Omit<OpenSandboxOptions, 'sandboxId'>> = {

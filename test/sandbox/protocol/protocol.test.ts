@@ -125,8 +125,9 @@ test('the supervisor has each operation, and sends no code and no status but tho
   for (const name of ['root/methods.py', 'root/guest_calls.py']) sources.delete(name);
   const all = [...sources.values()].join('\n');
   const found = (pattern: RegExp) => [...new Set([...all.matchAll(pattern)].map(([, name]) => name!))].toSorted();
-  const tables = [sources.get('root/service.py'), sources.get('as_guest/file_operations.py')]
-    .map((text) => /_operations(?:: [^=\n]*)? = \{(.*?)^ *\}/ims.exec(text ?? '')![1])
+  const tables = ['root/service.py', 'as_guest/file_operations.py', 'as_guest/checkpoints/operations.py']
+    .map((name) => sources.get(name))
+    .map((text) => /(?:^|_)operations(?:: [^=\n]*)? = \{(.*?)^ *\}/ims.exec(text ?? '')![1])
     .join('\n');
   expect([...tables.matchAll(/^ +'([\w.]+)':/gm)].map(([, name]) => name ?? '').toSorted()).toEqual(Object.keys(OPERATIONS).toSorted());
   const { code } = PROTOCOL.records.failure;

@@ -16,6 +16,7 @@ MAY_IMPORT = {
     'root/execs': {'root', 'shared'},
     # Nothing of root's: it works on what guests have made.
     'as_guest': {'as_guest', 'shared'},
+    'as_guest/checkpoints': {'as_guest', 'shared'},
     'shared': {'shared'},
     # Beside each other, as scripts; nothing that runs as root is theirs to load.
     'guest': {'guest', 'library'},

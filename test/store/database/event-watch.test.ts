@@ -28,7 +28,14 @@ function lossy() {
     },
   } as unknown as Listener;
   const subscribed = () => [...wakers.values()].reduce((sum, { size }) => sum + size, 0);
-  return { newest, asked, subscribed, watch: createEventWatch({ database, listener }), setAway: (now: boolean) => (away = now), refused: () => refused };
+  return {
+    newest,
+    asked,
+    subscribed,
+    watch: createEventWatch({ database, listener, pollMs: 200 }),
+    setAway: (now: boolean) => (away = now),
+    refused: () => refused,
+  };
 }
 
 test('a follower is told of an event whose announcement was lost; all followers together cost one query, and none when there are no followers', async () => {
@@ -40,10 +47,11 @@ test('a follower is told of an event whose announcement was lost; all followers 
   const following = [...ids, ...ids].map(async (id) => {
     for await (const _ of followTopic(watch, id, { signal: stop.signal })) looks.set(id, (looks.get(id) ?? 0) + 1);
   });
-  await until(async () => asked.length === 2, 'the second count');
+  await until(async () => asked.length >= 2, 'the second count');
   const before = new Map(looks);
+  const counted = asked.length;
   newest.set('conv_7', 2);
-  await until(async () => asked.length === 4, 'the fourth count');
+  await until(async () => asked.length >= counted + 2, 'two counts after it');
   // Each of the two followers of this conversation looks once more, and no other.
   expect(new Map([...looks].filter(([id, count]) => count !== before.get(id)))).toEqual(new Map([['conv_7', (before.get('conv_7') ?? 0) + 2]]));
   expect(asked.every((each) => each.length === ids.length)).toBe(true);
@@ -60,10 +68,10 @@ test('a count that fails is made up for by the next', async () => {
   const following = (async () => {
     for await (const _ of followTopic(watch, 'conv_1', { signal: stop.signal })) looks += 1;
   })();
-  await until(async () => asked.length === 1 && looks === 2, 'the first count');
+  await until(async () => asked.length >= 1 && looks === 2, 'the first count');
   setAway(true);
   newest.set('conv_1', 2);
-  await until(async () => refused() === 1, 'a count fails');
+  await until(async () => refused() >= 1, 'a count fails');
   setAway(false);
   await until(async () => looks === 3, 'it looks again');
   stop.abort();

@@ -17,6 +17,7 @@ const MOVED: Record<string, string> = {
   '0014_finite_expiry': '0015_finite_expiry',
   '0014_stored_bytes': '0016_stored_bytes',
   '0031_usage_days': '0032_usage_days',
+  '0033_message_outputs': '0039_message_outputs',
 };
 
 let files: string[];
@@ -39,6 +40,8 @@ test.each<[what: string, ran: string[], after?: number]>([
   ['one with the second of the two 14 only', ['0013_paused_sandboxes', '0013_turn_ends', '0014_stored_bytes']],
   ['one with all of them', ['0013_paused_sandboxes', '0013_turn_ends', '0014_finite_expiry', '0014_stored_bytes']],
   ['one that ran both 31', ['0031_usage_days'], 31],
+  ['one with the first of the two 33', ['0033_message_outputs'], 32],
+  ['one that ran both 33', ['0033_message_outputs'], 33],
 ])('a database of an earlier version is brought up to date: %s', async (_what, ran, after = 12) => {
   await using database = await createTestDatabase({ schema: 'none' });
   const dir = await mkdtemp(join(tmpdir(), 'longshore-migrations-'));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { Client } from 'pg';
-import { countEvents, insertEvents } from '../../../src/store/event-sql.ts';
+import { countEvents, insertEvents } from '../../../src/store/database/event-sql.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { BY, newConversation, newId, useTestStore } from '../support.ts';
 

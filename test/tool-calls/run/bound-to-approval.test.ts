@@ -27,7 +27,7 @@ async function asked(version: string, input: JsonObject = { to: 'Ann' }) {
   const hash = hashCall({ id: 'bank:pay', pluginVersion: '1' }, input);
   await ledger.store.toolCalls.propose([{ ...place, arguments: input, hash }]);
   const ran: string[] = [];
-  const parts = { store: ledger.store, registry: registryOf(version), agents: new Map([['banker', agent]]) };
+  const parts = { store: ledger.store, registry: registryOf(version), agents: new Map([['banker', agent]]), opened: { rowOf: async () => undefined } };
   const run = async ({ callId }: ExecuteToolArgs) => {
     ran.push(callId);
     return { outcome: 'detached', sandboxTier: 'none' } as const;

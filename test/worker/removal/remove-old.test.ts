@@ -49,6 +49,7 @@ async function closedWithSandbox(overrides: Parameters<typeof newConversation>[1
   const { store } = stack;
   const id = await newConversation(store, overrides);
   await store.messages.put(id, 'msg_1', 'Ahoy.');
+  await store.media.keep(id, { data: Buffer.from('Ahoy.'), name: 'a.txt' }, 'message');
   await newCall(store, id);
   await store.transcript.append(id, 'turn_1', undefined, 'key', { role: 'user', text: 'Ahoy.', messageId: 'msg_1' } as never);
   await store.pluginStore.set({ pluginId: 'tides', tenantId: 'default', conversationId: id }, 'key', 'value');
@@ -65,6 +66,8 @@ const exists = async (id: string) => (await stack.store.conversations.get(id)) !
 
 test('closed conversations are removed after their time with all that belonged to them, open ones and younger ones never', async () => {
   const old = await closedWithSandbox();
+  const memory = { tenantId: 'default', scope: 'user', owner: 'user-1' } as const;
+  await stack.store.memory.write(memory, { path: 'a.md', content: 'Kept.', version: 0, by: { kind: 'conversation', id: old.id } });
   const open = await newConversation(stack.store);
   expect(await setUp()(undefined)).toEqual([]);
   expect(await setUp()(60_000)).toEqual([]);
@@ -73,7 +76,10 @@ test('closed conversations are removed after their time with all that belonged t
   expect(await stack.store.sandboxes.get(old.sandboxId)).toBeUndefined();
   expect(await stack.store.samples.newest(old.sandboxId)).toBeUndefined();
   expect(await stack.store.messages.get(old.id, 'msg_1')).toBeUndefined();
+  expect(await stack.store.media.list(old.id)).toEqual([]);
   expect(await stack.store.events.read(old.id, 0)).toEqual([]);
+  // What it has noted outlives it, with its name.
+  expect(await stack.store.memory.read(memory, 'a.md')).toMatchObject({ content: 'Kept.', by: { id: old.id } });
   await expect(stack.store.messages.put(old.id, 'msg_2', 'Still there?')).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
 });
 

@@ -7,6 +7,8 @@ import { stateOf } from '../../../src/workflows/state/conversation-status.ts';
 const call = (callId: string, tool = 'shell:run') =>
   ({ callId, tool, hash: `hash-${callId}`, why: 'asked', arguments: { command: 'ls' } }) as unknown as ProposedCall;
 
+const from = { nowMs: 2_000, by: 'ada' };
+
 function asking(approvalTimeoutMs: number, ...callIds: string[]): ConversationData {
   const data = openConversation({
     conversationId: 'conv_1',
@@ -24,8 +26,8 @@ test('an approval is single use', () => {
   const verdict = judgeAnswer(data, { callId: 'a', hash: 'hash-a', answer: 'allow-once' });
   expect(verdict.outcome).toBe('accept');
   expect(stateOf(data)).toBe('awaiting-approval');
-  expect(answerApproval(data, data.approvals[0]!, { answer: 'allow-once' })).toBe(true);
-  expect(answerApproval(data, data.approvals[0]!, { answer: 'deny' })).toBe(false);
+  expect(answerApproval(data, data.approvals[0]!, { answer: 'allow-once' }, from)).toBe(true);
+  expect(answerApproval(data, data.approvals[0]!, { answer: 'deny' }, from)).toBe(false);
   expect(judgeAnswer(data, { callId: 'a', hash: 'hash-a', answer: 'deny' })).toEqual({ outcome: 'missing' });
   expect(data.allowedTools).toEqual([]);
 });
@@ -44,8 +46,8 @@ test('allow is remembered for the tool and answers its other pending calls', () 
   const data = asking(0, 'a', 'b');
   askApproval(data, 'turn_1', call('c', 'files:write'), 1_000);
   expect(sameTool(data, data.approvals[0]!).map(({ pending }) => pending.callId)).toEqual(['b']);
-  answerApproval(data, data.approvals[0]!, { answer: 'allow' });
-  answerApproval(data, data.approvals[1]!, { answer: 'allow' });
+  answerApproval(data, data.approvals[0]!, { answer: 'allow' }, from);
+  answerApproval(data, data.approvals[1]!, { answer: 'allow' }, from);
   expect(data.allowedTools).toEqual(['shell:run']);
 });
 

@@ -19,6 +19,7 @@ export interface Completion extends CompletionHead {
 export function chunkOf(head: CompletionHead, part: CompletionPart): object {
   if (part.kind === 'error') return { error: { message: part.text, type: 'server_error', param: null, code: 'TURN_FAILED' } };
   if (part.kind === 'finish') return chunk(head, {}, part.reason);
+  if (part.kind === 'calls') return chunk(head, { tool_calls: part.calls.map((call, index) => ({ index, ...toolCallOf(call) })) });
   return chunk(head, part.kind === 'text' ? { content: part.text } : { reasoning_content: part.text });
 }
 
@@ -36,13 +37,25 @@ export function completionOf(head: CompletionHead, parts: CompletionPart[]): Com
   const textOf = (kind: 'text' | 'reasoning') => parts.flatMap((part) => (part.kind === kind ? [part.text] : [])).join('');
   const reasoning = textOf('reasoning');
   const finish = parts.find((part) => part.kind === 'finish');
-  const message = { role: 'assistant', content: textOf('text'), refusal: null, ...(reasoning !== '' && { reasoning_content: reasoning }) };
+  const calls = parts.flatMap((part) => (part.kind === 'calls' ? part.calls : []));
+  const text = textOf('text');
+  const message = {
+    role: 'assistant',
+    content: calls.length > 0 && text === '' ? null : text,
+    refusal: null,
+    ...(calls.length > 0 && { tool_calls: calls.map(toolCallOf) }),
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+  };
   return {
     ...head,
     object: 'chat.completion',
     choices: [{ index: 0, message, logprobs: null, finish_reason: finish?.reason ?? 'stop' }],
     ...(finish && { usage: usageOf(finish.usage) }),
   };
+}
+
+function toolCallOf({ id, name, arguments: input }: Extract<CompletionPart, { kind: 'calls' }>['calls'][number]): object {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
 function chunk(head: CompletionHead, delta: object, reason: string | null = null): object {

@@ -5,6 +5,8 @@ import { beginCompletion, mapEvent, mapRest, type CompletionPart } from './map-e
 export interface CompletionOptions {
   conversationId: string;
   turnId: string;
+  /** Calls whose results the client has given with its request. */
+  answered?: readonly string[] | undefined;
   head: CompletionHead;
   /** The last chunk says what the turn has used. */
   includeUsage: boolean;
@@ -13,9 +15,9 @@ export interface CompletionOptions {
 const DONE = 'data: [DONE]\n\n';
 
 /** The answer of one turn as a stream of chunks. */
-export function createCompletionView({ conversationId, turnId, head, includeUsage }: CompletionOptions): EventView {
+export function createCompletionView({ head, includeUsage, ...of }: CompletionOptions): EventView {
   let hasStarted = false;
-  const collected = createPartsView(conversationId, turnId, (parts, isWhole) => {
+  const collected = createPartsView(of, (parts, isWhole) => {
     const chunks = hasStarted ? [] : [firstChunk(head)];
     hasStarted = true;
     for (const part of parts) {
@@ -28,8 +30,11 @@ export function createCompletionView({ conversationId, turnId, head, includeUsag
 }
 
 /** Shows the parts of one answer, as `write` puts them. */
-export function createPartsView(conversationId: string, turnId: string, write: (parts: CompletionPart[], isWhole: boolean) => string): EventView {
-  let state = beginCompletion(conversationId, turnId);
+export function createPartsView(
+  { conversationId, turnId, answered }: Pick<CompletionOptions, 'conversationId' | 'turnId' | 'answered'>,
+  write: (parts: CompletionPart[], isWhole: boolean) => string,
+): EventView {
+  let state = beginCompletion(conversationId, turnId, answered);
   return {
     head: '',
     mayBeCut: false,

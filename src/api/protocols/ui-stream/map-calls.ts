@@ -1,10 +1,13 @@
 import type { UIMessageChunk } from 'ai';
+import { isClientTool, nameOfClientTool } from '../../../contracts/client-tool.ts';
 import type { EventOf } from '../../../contracts/events.ts';
+import { tryParseForeign } from '../../../contracts/foreign-json.ts';
+import { openForClient } from '../turn/turn-state.ts';
 import { approvalIdOf } from './approval-ids.ts';
 import { closeText, nextStep } from './map-text.ts';
 import type { Mapped, UiCall, UiState } from './ui-state.ts';
 
-/** The service runs all tools: a client that took them for its own would answer each at once, again and again. */
+/** The service runs the tools: a client that took them for its own would answer each at once, again and again. */
 const OF_SERVICE = { providerExecuted: true, dynamic: true } as const;
 const NOTHING_TOLD = { stdout: 0, stderr: 0 };
 /** Characters of a call's output that are shown while it runs. */
@@ -15,7 +18,23 @@ export function requestCall(state: UiState, { data }: EventOf<'tool.requested'>)
   const { callId, tool, arguments: input, argumentsBytes, decision, parentCallId } = data;
   const call: UiCall = { tool, input: input ?? { argumentsBytes }, output: '', told: NOTHING_TOLD, ...(parentCallId !== undefined && { parentCallId }) };
   const known = withCall(state, callId, call);
-  return decision === 'ask' ? [known, []] : showCall(known, callId, tool);
+  // A call that a client runs is shown when it waits, or has its result.
+  return decision === 'ask' || isClientTool(tool) ? [known, []] : showCall(known, callId, tool);
+}
+
+export function startCall(state: UiState, { data: { callId, tool } }: EventOf<'tool.started'>): Mapped {
+  return isClientTool(tool) ? [state, []] : showCall(state, callId, tool);
+}
+
+/**
+ * Gives the page the calls that wait for it, at the end of its stream. Not before: a page runs what it is given, and one that follows the stream again would run
+ * a call again.
+ */
+export function offerCalls({ turn }: UiState): UIMessageChunk[] {
+  return openForClient(turn).flatMap(({ callId: toolCallId, name: toolName, input }): UIMessageChunk[] => [
+    { type: 'tool-input-start', toolCallId, toolName, providerExecuted: false },
+    { type: 'tool-input-available', toolCallId, toolName, input, providerExecuted: false },
+  ]);
 }
 
 /** Shows a call unless it is shown already. */
@@ -66,9 +85,12 @@ export function showOutput(state: UiState, { data }: EventOf<'tool.output'>): Ma
 }
 
 export function finishCall(state: UiState, { data: { callId, tool, isError, text } }: EventOf<'tool.finished'>): Mapped {
+  const mark = markOf(tool);
   const part: UIMessageChunk = isError
-    ? { type: 'tool-output-error', toolCallId: callId, errorText: text, ...OF_SERVICE }
-    : { type: 'tool-output-available', toolCallId: callId, output: text, ...OF_SERVICE };
+    ? { type: 'tool-output-error', toolCallId: callId, errorText: text, ...mark }
+    : { type: 'tool-output-available', toolCallId: callId, output: isClientTool(tool) ? valueOf(text) : text, ...mark };
+  // The page that has run the call has it in its message.
+  if (isClientTool(tool) && state.turn.given.includes(callId)) return [forget(state, callId), [part]];
   return settle(state, callId, tool, part);
 }
 
@@ -81,12 +103,27 @@ export function loseCall(state: UiState, { data: { callId, tool, why } }: EventO
 function settle(state: UiState, callId: string, tool: string, part: UIMessageChunk): Mapped {
   const isDenied = state.calls[callId]?.isDenied === true;
   const [shown, parts] = isDenied ? [state, []] : showCall(state, callId, tool);
-  const { [callId]: _, ...calls } = shown.calls;
-  return [{ ...shown, calls }, isDenied ? [] : [...parts, part]];
+  return [forget(shown, callId), isDenied ? [] : [...parts, part]];
+}
+
+function forget(state: UiState, callId: string): UiState {
+  const { [callId]: _, ...calls } = state.calls;
+  return { ...state, calls };
+}
+
+/** As a client gave it. */
+function valueOf(text: string): unknown {
+  return tryParseForeign(text) ?? text;
+}
+
+/** A tool of the page has the type that the page gave it. */
+function markOf(tool: string) {
+  return isClientTool(tool) ? { providerExecuted: true } : OF_SERVICE;
 }
 
 function headOf(toolCallId: string, { tool, parentCallId }: UiCall) {
-  return { toolCallId, toolName: tool, ...OF_SERVICE, ...(parentCallId !== undefined && { toolMetadata: { parentCallId } }) };
+  const toolName = isClientTool(tool) ? nameOfClientTool(tool) : tool;
+  return { toolCallId, toolName, ...markOf(tool), ...(parentCallId !== undefined && { toolMetadata: { parentCallId } }) };
 }
 
 function inputPart(callId: string, call: UiCall): UIMessageChunk {

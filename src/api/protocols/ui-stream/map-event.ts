@@ -1,7 +1,8 @@
 import type { UIMessageChunk } from 'ai';
+import { urlOfMedia } from './media-url.ts';
 import type { ConversationEvent, EventOf, EventType } from '../../../contracts/events.ts';
 import { followTurn, restOf, type TurnState } from '../turn/turn-state.ts';
-import { announceAsked, deny, finishCall, goOn, loseCall, requestCall, showCall, showOutput } from './map-calls.ts';
+import { announceAsked, deny, finishCall, goOn, loseCall, offerCalls, requestCall, showOutput, startCall } from './map-calls.ts';
 import { closeText, nextStep, writeText } from './map-text.ts';
 import { startPart, type Mapped, type UiState } from './ui-state.ts';
 
@@ -16,17 +17,20 @@ export function mapEvent(before: UiState, event: ConversationEvent): Mapped {
 }
 
 /** What ends a stream whose turn cannot go on until somebody acts; undefined while it may. To be asked at the end of the log only. */
-export function mapRest({ turn }: UiState): UIMessageChunk[] | undefined {
+export function mapRest(state: UiState): UIMessageChunk[] | undefined {
+  const { turn } = state;
   const rest = restOf(turn);
   if (rest === undefined) return undefined;
-  const waitsForOther = rest === 'awaiting-approval' && turn.phase === 'before';
+  const waitsForOther = rest !== 'paused' && turn.phase === 'before';
   const finish: UIMessageChunk = {
     type: 'finish',
     finishReason: rest === 'paused' || waitsForOther ? 'other' : 'tool-calls',
     messageMetadata: { seq: turn.seq },
   };
-  if (waitsForOther || (rest === 'paused' && turn.phase === 'before')) return [status({ state: rest }), finish];
-  return [finish];
+  if (turn.phase === 'before') return [status({ state: rest }), finish];
+  if (rest !== 'awaiting-client') return [finish];
+  const [, ended] = closeText(state);
+  return [...ended, ...offerCalls(state), finish];
 }
 
 function enter(state: UiState, before: TurnState): Mapped {
@@ -69,7 +73,7 @@ const HANDLERS: Handlers = {
   'tool.requested': requestCall,
   'tool.approval-requested': announceAsked,
   'tool.approval-resolved': (state, event) => (event.data.answer === 'deny' ? deny(state, event) : goOn(state, event)),
-  'tool.started': (state, { data }) => showCall(state, data.callId, data.tool),
+  'tool.started': startCall,
   'tool.output': showOutput,
   'tool.finished': finishCall,
   'tool.unknown': loseCall,
@@ -82,6 +86,7 @@ const HANDLERS: Handlers = {
     state,
     [{ type: 'data-sandbox', id: 'sandbox', data: { tier: data.tier, ...(data.lost !== undefined && { lost: data.lost }) } }],
   ],
+  'plan.changed': (state, { data }) => [state, [{ type: 'data-plan', id: 'plan', data: { items: data.items } }]],
   note: (state, { data, seq }) => [state, [{ type: 'data-note', id: `note-${seq}`, data: { text: data.text } }]],
 };
 
@@ -102,7 +107,7 @@ function beginStep(state: UiState, { stepId, data }: EventOf<'step.started'>, be
 function sendPart(state: UiState, { data: { part } }: EventOf<'message.sent'>): Mapped {
   const [closed, parts] = closeText(state);
   if (part.type !== 'text') {
-    return [closed, [...parts, { type: 'file', mediaType: part.mediaType, url: `data:${part.mediaType};base64,${part.data}` }]];
+    return [closed, [...parts, { type: 'file', mediaType: part.mediaType, url: urlOfMedia(state.turn.conversationId, part) }]];
   }
   const [written, text] = writeText(closed, 'text', part.text);
   const [ended, last] = closeText(written);

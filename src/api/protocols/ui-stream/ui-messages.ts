@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from 'ai';
-import type { ConversationEvent } from '../../../contracts/events.ts';
+import type { ConversationEvent, EventData } from '../../../contracts/events.ts';
 import { mapEvent, mapRest } from './map-event.ts';
+import { urlOfMedia } from './media-url.ts';
 import { beginMessage, startPart, type UiState } from './ui-state.ts';
 
 /** A message as a page of the AI SDK keeps it (`UIMessage`). */
@@ -28,7 +29,7 @@ export async function uiMessagesOf(conversationId: string, events: AsyncIterable
   for await (const event of events) {
     const isMeant = event.seq < before;
     if (event.type === 'turn.started' && !isMeant) break;
-    if (event.type === 'message.received' && isMeant) messages.push(...userMessages(event.data));
+    if (event.type === 'message.received' && isMeant) messages.push(...userMessages(conversationId, event.data));
     if (event.type === 'turn.started' && event.turnId !== undefined) {
       reading = { state: beginMessage(conversationId, event.turnId), message: { id: event.turnId, role: 'assistant', parts: [] } };
       apply(reading.message, [startPart(conversationId, event.turnId)]);
@@ -44,8 +45,15 @@ export async function uiMessagesOf(conversationId: string, events: AsyncIterable
 }
 
 /** A message that joined a turn is a part of the turn's message. */
-function userMessages({ messageId, text, steers }: { messageId: string; text: string; steers: boolean }): UiMessage[] {
-  return steers ? [] : [{ id: messageId, role: 'user', parts: [{ type: 'text', text }] }];
+function userMessages(conversationId: string, { messageId, text, steers, attachments = [] }: EventData['message.received']): UiMessage[] {
+  const files = attachments.map(({ attachmentId: blob, name: filename, mediaType }) => ({
+    type: 'file',
+    mediaType,
+    filename,
+    url: urlOfMedia(conversationId, { blob, mediaType }),
+  }));
+  const texts = text === '' && files.length > 0 ? [] : [{ type: 'text', text }];
+  return steers ? [] : [{ id: messageId, role: 'user', parts: [...files, ...texts] }];
 }
 
 function apply(message: UiMessage, parts: UIMessageChunk[]): void {
@@ -101,8 +109,9 @@ function applyData(parts: UiPart[], { type, id, data }: { type: string; id?: str
 function applyCall(parts: UiPart[], part: Extract<UIMessageChunk, { toolCallId: string }>): void {
   const call = parts.findLast((one) => one['toolCallId'] === part.toolCallId);
   if (part.type === 'tool-input-start' && !call) {
-    const { toolCallId, toolName, toolMetadata } = part;
-    parts.push({ type: 'dynamic-tool', toolName, toolCallId, ...(toolMetadata && { toolMetadata }), state: 'input-streaming', providerExecuted: true });
+    const { toolCallId, toolName, toolMetadata, dynamic, providerExecuted } = part;
+    const kind = dynamic ? { type: 'dynamic-tool', toolName } : { type: `tool-${toolName}` };
+    parts.push({ ...kind, toolCallId, ...(toolMetadata && { toolMetadata }), state: 'input-streaming', ...(providerExecuted && { providerExecuted }) });
   }
   if (call) Object.assign(call, changeOf(part));
 }
@@ -110,7 +119,7 @@ function applyCall(parts: UiPart[], part: Extract<UIMessageChunk, { toolCallId: 
 function changeOf(part: Extract<UIMessageChunk, { toolCallId: string }>): Record<string, unknown> {
   switch (part.type) {
     case 'tool-input-available':
-      return { state: 'input-available', input: part.input };
+      return { state: 'input-available', input: part.input, ...(part.providerExecuted === false && { providerExecuted: undefined }) };
     case 'tool-approval-request':
       return { state: 'approval-requested', approval: { id: part.approvalId, descriptor: part.approvalDescriptor } };
     case 'tool-output-denied':

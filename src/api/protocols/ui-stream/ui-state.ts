@@ -31,9 +31,9 @@ export interface UiCall {
 /** The state after an event, and what the reader is sent for it. */
 export type Mapped = [UiState, UIMessageChunk[]];
 
-/** `turnId` undefined: the first turn that starts. `answered`: calls whose approval the reader has just answered. */
-export function beginMessage(conversationId: string, turnId: string | undefined, answered?: readonly string[]): UiState {
-  return { turn: beginTurn(conversationId, turnId, answered), texts: 0, steps: 0, calls: {} };
+/** `turnId` undefined: the first turn that starts. `answered`: calls whose approval the reader has just answered; `given`: those whose results it has given. */
+export function beginMessage(conversationId: string, turnId: string | undefined, answered?: readonly string[], given?: readonly string[]): UiState {
+  return { turn: beginTurn(conversationId, turnId, answered, given), texts: 0, steps: 0, calls: {} };
 }
 
 /** The part that gives a message its id. */

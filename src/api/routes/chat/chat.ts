@@ -11,12 +11,13 @@ import { beginMessage } from '../../protocols/ui-stream/ui-state.ts';
 import { createUiView } from '../../protocols/ui-stream/ui-view.ts';
 import { uiMessage } from '../schemas.ts';
 import { uiPageOf, uiPageQuery } from '../ui-page.ts';
-import { chatBody, readChatRequest, type ApprovalAnswers } from './chat-request.ts';
+import { chatBody, readChatRequest, type ChatAnswers } from './chat-request.ts';
+import { giveResults } from './give-results.ts';
 import { chatNamed, lastStart, sendToChat, type NamedChat } from './chats.ts';
 import { requireRoom } from '../../auth/require-room.ts';
 
 /** Of a body that has all messages of a chat. */
-const BODY_BYTES = 10_000_000;
+const BODY_BYTES = 30_000_000;
 /** Says which format the stream has. */
 const FORMAT = { 'x-vercel-ai-ui-message-stream': 'v1' };
 const TAGS = ['chat'];
@@ -54,6 +55,8 @@ function addPost(api: Api, parts: RouteParts): void {
           'CONVERSATION_EXISTS',
           'CONVERSATION_CLOSED',
           'MESSAGE_INVALID',
+          'ATTACHMENT_INVALID',
+          'ATTACHMENTS_FULL',
           'MESSAGE_CHANGED',
           'APPROVAL_MISMATCH',
           'STREAM_LIMIT',
@@ -62,8 +65,9 @@ function addPost(api: Api, parts: RouteParts): void {
       bodyLimit: BODY_BYTES,
       errorHandler: refuseAsText,
       schema: {
-        summary: 'Send a message of a chat, or answer its approvals',
-        description: 'The answer is the UI message stream of the turn. It ends when a call waits for a person; the answers are sent with the same message.',
+        summary: 'Send a message of a chat, answer its approvals, or give results of its client tools',
+        description:
+          'The answer is the UI message stream of the turn. It ends when a call waits for a person or for the page; the answers are sent with the same message.',
         tags: TAGS,
         headers,
         body: chatBody,
@@ -76,7 +80,7 @@ function addPost(api: Api, parts: RouteParts): void {
         const wanted = readChatRequest(body);
         const user = ownUser(caller, userOf(body.user, request.headers));
         const chat = await chatNamed(parts, caller, body.id, user);
-        if (wanted.kind === 'approvals') return answer(parts, request, chat, wanted);
+        if (wanted.kind === 'answers') return answer(parts, request, chat, wanted);
         await requireRoom(parts.store, request);
         return send(parts, request, chat, { ...wanted, agent: body.agent, user });
       });
@@ -97,14 +101,14 @@ async function send(parts: RouteParts, request: FastifyRequest, chat: NamedChat,
 }
 
 /** An answer that comes too late changes nothing: the stream shows what became of the call. */
-async function answer(parts: RouteParts, request: FastifyRequest, { conversationId, row }: NamedChat, wanted: ApprovalAnswers): Promise<PreparedStream> {
-  const { turnId, answers, seenSeq } = wanted;
-  requireScope(request.caller, 'approvals:resolve');
+async function answer(parts: RouteParts, request: FastifyRequest, { conversationId, row }: NamedChat, wanted: ChatAnswers): Promise<PreparedStream> {
+  const { turnId, approvals, results, seenSeq } = wanted;
+  if (approvals.length > 0) requireScope(request.caller, 'approvals:resolve');
   const startSeq = row ? await parts.store.events.turnStart(conversationId, turnId) : 0;
   if (!row || startSeq === 0) {
     throw failure('INVALID_ARGUMENT', { what: 'body.messages: the last one', problem: 'its id is of no turn of this chat', fix: 'Send it back as it came' });
   }
-  for (const { callId, hash, approved, reason } of answers) {
+  for (const { callId, hash, approved, reason } of approvals) {
     const options = { callId, hash, answer: approved ? ('allow-once' as const) : ('deny' as const), by: row.userId, ...(reason !== undefined && { reason }) };
     try {
       await parts.longshoreFor(request).approve(conversationId, options);
@@ -112,11 +116,9 @@ async function answer(parts: RouteParts, request: FastifyRequest, { conversation
       if (!isFailure(error, 'APPROVAL_NOT_FOUND') && !isFailure(error, 'CONVERSATION_CLOSED')) throw error;
     }
   }
-  const state = beginMessage(
-    conversationId,
-    turnId,
-    answers.map(({ callId }) => callId),
-  );
+  await giveResults(parts.longshore, conversationId, results);
+  const idsOf = (calls: readonly { callId: string }[]) => calls.map(({ callId }) => callId);
+  const state = beginMessage(conversationId, turnId, idsOf(approvals), idsOf(results));
   return { conversationId, afterSeq: startSeq - 1, view: createUiView({ state, seenSeq }), headers: FORMAT };
 }
 

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import type { Attachment } from '../../../client/attachments/attachment-types.ts';
 import { startConversation } from '../../../client/start-conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { ConversationRow } from '../../../store/store.ts';
 import { mayReach, type Caller } from '../../auth/caller.ts';
-import { derivedId } from '../../http/derived-id.ts';
+import { derivedId } from '../../../platform/derived-id.ts';
 import type { RouteParts } from '../../http/route-parts.ts';
+import { haveSameAttachments } from '../same-attachments.ts';
 
 /** A conversation that a client names by an id of its own. */
 export interface NamedChat {
@@ -16,6 +18,7 @@ export interface NamedChat {
 export interface ChatMessage {
   messageId: string;
   text: string;
+  attachments?: Attachment[];
   /** Needed for the first message. */
   agent: string | undefined;
   user: string | undefined;
@@ -58,11 +61,12 @@ export async function sendToChat(
   message: ChatMessage,
 ): Promise<TakenMessage> {
   const { store, longshore } = parts;
-  const { messageId, text } = message;
+  const { messageId, text, attachments } = message;
   const before = row ? await lastStart(parts, row) : 0;
   const started = row ? undefined : await start(parts, request.caller.tenantId, conversationId, message);
-  const turnId = started ?? (await longshore.send(conversationId, text, { messageId })).turnId;
-  if ((await store.messages.get(conversationId, messageId)) !== text) throw failure('MESSAGE_CHANGED', { messageId });
+  const turnId = started ?? (await longshore.send(conversationId, text, { messageId, ...(attachments && { attachments }) })).turnId;
+  const stored = await store.messages.read(conversationId, messageId);
+  if (stored?.text !== text || !(await haveSameAttachments(stored.attachments, attachments))) throw failure('MESSAGE_CHANGED', { messageId });
   request.ledTo = { conversationId, turnId };
   const startSeq = await store.events.turnStart(conversationId, turnId);
   return { conversationId, turnId, afterSeq: startSeq > 0 ? startSeq - 1 : before };
@@ -76,7 +80,7 @@ export async function lastStart({ store }: Pick<RouteParts, 'store'>, { conversa
 
 /** The turn of the first message; undefined when another request has started the conversation meanwhile. */
 async function start(parts: RouteParts, tenant: string | undefined, conversationId: string, message: ChatMessage): Promise<string | undefined> {
-  const { messageId, text, agent, user, closeWhenDone } = message;
+  const { messageId, text, attachments, agent, user, closeWhenDone } = message;
   if (agent === undefined) throw missing('agent', 'Name an agent in the first message of a chat');
   if (user === undefined) throw missing('user', 'Say for whom the chat is, in its first message');
   const firstMessage = { messageId, turnId: derivedId('turn', [conversationId, messageId]) };
@@ -84,6 +88,7 @@ async function start(parts: RouteParts, tenant: string | undefined, conversation
     agent,
     user,
     message: text,
+    ...(attachments && { attachments }),
     conversationId,
     firstMessage,
     ...(tenant !== undefined && { tenant }),

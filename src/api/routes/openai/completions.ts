@@ -5,6 +5,8 @@ import { anySignal } from '../../../common/any-signal.ts';
 import { id } from '../../../common/arguments.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { makeId } from '../../../contracts/ids.ts';
+import { findAgent } from '../../../client/start-conversation.ts';
+import { mayReach } from '../../auth/caller.ts';
 import { requireRoom } from '../../auth/require-room.ts';
 import { ownUser } from '../../auth/tenant-for.ts';
 import { answerWithStream } from '../../http/answer-with-stream.ts';
@@ -16,13 +18,14 @@ import { completionOf, type Completion, type CompletionHead } from '../../protoc
 import { createCompletionView, createPartsView } from '../../protocols/openai/completion-view.ts';
 import type { CompletionPart } from '../../protocols/openai/map-event.ts';
 import { followEvents } from '../../stream/stream-events.ts';
+import { giveResults } from '../chat/give-results.ts';
 import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
-import { completionBody, readCompletionRequest, type CompletionBody } from './completion-request.ts';
+import { checkTools, completionBody, readCompletionRequest, type CompletionBody, type CompletionRequest } from './completion-request.ts';
 import { idempotencyHeader } from '../schemas.ts';
 import { completion } from './schemas.ts';
 
 /** Of a body that has all messages of a chat. */
-const BODY_BYTES = 10_000_000;
+const BODY_BYTES = 30_000_000;
 const CONVERSATION = 'x-longshore-conversation';
 const STREAM_EXAMPLE = 'data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"It is high at 12:04."}}]}\n\ndata: [DONE]\n\n';
 const DEFAULT_USER = 'openai';
@@ -32,6 +35,8 @@ const headers = z.looseObject({
   ...idempotencyHeader,
 });
 
+type Results = Extract<CompletionRequest, { kind: 'results' }>;
+
 export function addCompletionRoutes(api: Api, parts: RouteParts): void {
   api.post(
     '/openai/v1/chat/completions',
@@ -39,7 +44,17 @@ export function addCompletionRoutes(api: Api, parts: RouteParts): void {
       config: {
         scope: 'conversations:write',
         repeated: 'ids',
-        errors: ['AGENT_NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'MESSAGE_INVALID', 'MESSAGE_CHANGED', 'TURN_FAILED', 'STREAM_LIMIT'],
+        errors: [
+          'AGENT_NOT_FOUND',
+          'CONVERSATION_NOT_FOUND',
+          'CONVERSATION_CLOSED',
+          'MESSAGE_INVALID',
+          'ATTACHMENT_INVALID',
+          'ATTACHMENTS_FULL',
+          'MESSAGE_CHANGED',
+          'TURN_FAILED',
+          'STREAM_LIMIT',
+        ],
         stream: STREAM_EXAMPLE,
         refusals: 'openai',
       },
@@ -64,9 +79,9 @@ export function addCompletionRoutes(api: Api, parts: RouteParts): void {
         return whole(parts, request, reply, taken, headOf(body));
       }
       await answerWithStream(parts, request, reply, async () => {
-        const { conversationId, turnId, afterSeq } = await take(parts, request, body);
+        const { conversationId, turnId, afterSeq, answered } = await take(parts, request, body);
         const includeUsage = body.stream_options?.include_usage === true;
-        const view = createCompletionView({ conversationId, turnId, head: headOf(body), includeUsage });
+        const view = createCompletionView({ conversationId, turnId, answered, head: headOf(body), includeUsage });
         return { conversationId, afterSeq, view, headers: { [CONVERSATION]: conversationId } };
       });
       return reply;
@@ -78,8 +93,14 @@ function headOf({ model }: CompletionBody): CompletionHead {
   return { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model };
 }
 
-async function take(parts: RouteParts, request: FastifyRequest, body: CompletionBody): Promise<TakenMessage> {
-  const { text, hasHistory } = readCompletionRequest(body);
+/** What a request continues; `answered`: the calls whose results it has given. */
+type Taken = TakenMessage & { answered?: string[] };
+
+async function take(parts: RouteParts, request: FastifyRequest, body: CompletionBody): Promise<Taken> {
+  const wanted = readCompletionRequest(body);
+  if (body.tools && body.tools.length > 0) checkTools(body, await findAgent(parts.client.agents, body.model));
+  if (wanted.kind === 'results') return takeResults(parts, request, body, wanted);
+  const { kind: _kind, hasHistory, ...content } = wanted;
   const { caller, headers } = request;
   const name = nameOf(headers[CONVERSATION], body.metadata?.conversation);
   if (name === undefined && hasHistory) {
@@ -91,8 +112,32 @@ async function take(parts: RouteParts, request: FastifyRequest, body: Completion
   const chat = name === undefined ? await chatOrNew(parts, ids.id('conv')) : await chatNamed(parts, caller, name, user);
   refuseOtherAgent(chat, body.model);
   await requireRoom(parts.store, request);
-  const message = { messageId: ids.id('msg'), text, agent: body.model, user: user ?? DEFAULT_USER };
+  const message = { messageId: ids.id('msg'), ...content, agent: body.model, user: user ?? DEFAULT_USER };
   return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
+}
+
+/** The ids of the calls lead to their conversation: a client that runs tools need not name it. */
+async function takeResults(parts: RouteParts, request: FastifyRequest, body: CompletionBody, wanted: Results): Promise<Taken> {
+  const { store, longshore } = parts;
+  const { results, at } = wanted;
+  const calls = await Promise.all(results.map(({ callId }) => store.toolCalls.get(callId)));
+  const [first] = calls;
+  const row = first && (await store.conversations.get(first.conversationId));
+  const isOne = calls.every((call) => call?.turnId === first?.turnId && call?.conversationId === first?.conversationId);
+  const user = ownUser(request.caller, body.user ?? undefined);
+  if (!first || !row || !isOne || !mayReach(request.caller, row) || (user !== undefined && user !== row.userId)) {
+    throw failure('INVALID_ARGUMENT', {
+      what: at,
+      problem: 'it answers no call of one of your conversations',
+      fix: 'Send back the ids of the calls as they came',
+    });
+  }
+  const { conversationId, turnId } = first;
+  refuseOtherAgent({ conversationId, row }, body.model);
+  await giveResults(longshore, conversationId, results);
+  request.ledTo = { conversationId, turnId };
+  const startSeq = await store.events.turnStart(conversationId, turnId);
+  return { conversationId, turnId, afterSeq: Math.max(0, startSeq - 1), answered: results.map(({ callId }) => callId) };
 }
 
 function newIds(): Pick<RepeatableIds, 'id'> {
@@ -125,11 +170,11 @@ async function whole(
   parts: RouteParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  { conversationId, turnId, afterSeq }: TakenMessage,
+  { conversationId, turnId, afterSeq, answered }: Taken,
   head: CompletionHead,
 ): Promise<Completion> {
   const found: CompletionPart[] = [];
-  const view = createPartsView(conversationId, turnId, (more) => (found.push(...more), ''));
+  const view = createPartsView({ conversationId, turnId, answered }, (more) => (found.push(...more), ''));
   const signal = anySignal([untilGone(reply.raw), parts.closing]);
   const source = { events: parts.store.events, readFrames: parts.readFrames };
   const isWhole = await followEvents(source, { conversationId, afterSeq, view, signal }, () => undefined);

@@ -109,6 +109,7 @@ function isUp({ status }: ContainerState): boolean {
 }
 
 export async function removeContainer(docker: Docker, container: string): Promise<void> {
+  await letGvisorEnd(docker, container);
   await ignoring([404, 409], `remove container ${container}`, () => docker.getContainer(container).remove({ force: true, v: false }));
   // 409: another caller is removing it; this waits until it is removed.
   for (let attempt = 0; (await inspect(docker, container)) !== undefined; attempt += 1) {
@@ -132,7 +133,17 @@ export async function removeEnded(docker: Docker, container: string): Promise<bo
 }
 
 export async function stopContainer(docker: Docker, container: string): Promise<void> {
+  await letGvisorEnd(docker, container);
   await ignoring([304, 404], `stop container ${container}`, () => docker.getContainer(container).stop({ t: STOP_SECONDS }));
+}
+
+/**
+ * Resumes a paused container of gVisor, which takes no signal while it is paused. Engines resume other containers themselves when they stop one; this one they
+ * end after ten seconds or more without gVisor, and current ones cannot start it again then.
+ */
+async function letGvisorEnd(docker: Docker, container: string): Promise<void> {
+  const found = await inspect(docker, container);
+  if (found?.runtime === 'runsc' && found.status === 'paused') await move(docker, found.id, 'unpause', ['running']);
 }
 
 export async function containersOf(docker: Docker, installation: string): Promise<OwnedThing[]> {

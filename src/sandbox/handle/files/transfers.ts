@@ -6,6 +6,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { WorkingConnection, TransferEnd } from '../../protocol/supervisor-connection.ts';
 import type { TransferProgress, TransferReport } from '../../api/files.ts';
 import type { WorkerHandle } from '../../api/sandbox.ts';
+import { packDirectory } from './pack-directory.ts';
 import { packLocal } from './pack-local.ts';
 import { PIECE_BYTES } from './pieces.ts';
 import { isSystemError } from './system-error.ts';
@@ -19,7 +20,7 @@ const DEFAULT_MODE = 0o644;
 const MOST_LINKS = 40;
 
 type Files = Pick<WorkerHandle, 'readFileStream' | 'writeFile'>;
-type Transfers = Pick<WorkerHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory'>;
+type Transfers = Pick<WorkerHandle, 'uploadFile' | 'downloadFile' | 'uploadDirectory' | 'downloadDirectory' | 'packDirectory'>;
 
 /** Transfers files and directories between this machine and the sandbox as streams, so that memory does not grow with their size. */
 export function createTransfers(connection: WorkingConnection, files: Files): Transfers {
@@ -48,6 +49,7 @@ export function createTransfers(connection: WorkingConnection, files: Files): Tr
       });
       return toReport(end, failures);
     },
+    packDirectory: (path, onData) => packDirectory(connection, path, onData),
     async downloadDirectory(path, localPath, { maxBytes = MAX_DOWNLOAD_BYTES, onBytes } = {}) {
       await local(localPath, () => mkdir(localPath, { recursive: true }));
       let unpacker: Unpacker = createUnpacker(localPath, path, maxBytes);

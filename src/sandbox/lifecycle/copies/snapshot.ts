@@ -20,7 +20,7 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: JSON.stringify(name), fix: 'Use up to 100 letters, digits, spaces, "_", "." and "-"' });
   }
   await makeRoom(context, sandboxId);
-  const made = await takeSnapshot(context, sandboxId, name);
+  const made = await takeSnapshot(context, sandboxId, { ...(name !== undefined && { name }) });
   const finished = await unlessRefused(context, made.snapshotId, () => context.snapshots.finish(made.snapshotId, made.memoryVolume));
   if (finished === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: made.snapshotId });
   context.log.info({ sandboxId, snapshotId: made.snapshotId, memory: made.memoryVolume !== undefined }, 'snapshot made');
@@ -28,9 +28,12 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
 }
 
 /** Makes a snapshot that is not listed yet. Its row is made before its volumes, so that the reaper knows their owner. */
-export async function takeSnapshot(context: DockerContext, sandboxId: string, name?: string): Promise<SnapshotRow> {
+export async function takeSnapshot(
+  context: DockerContext,
+  sandboxId: string,
+  { name, processes = true }: { name?: string; processes?: boolean } = {},
+): Promise<SnapshotRow> {
   const { snapshots, installation, hostId } = context;
-  const wasRunning = (await ownRow(context, sandboxId)).state === 'running';
   const snapshotId = makeId('snap', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
   const { tenantId, options } = await ownRow(context, sandboxId);
   const volumeName = snapshotVolumeOf(installation, snapshotId);
@@ -43,7 +46,7 @@ export async function takeSnapshot(context: DockerContext, sandboxId: string, na
         problem: `the sandbox has a snapshot "${name}" already`,
         fix: 'Use another name, or remove that one first',
       });
-    const memoryVolume = await copyAndWake(context, { sandboxId, snapshotId, wasRunning });
+    const memoryVolume = await copyAndWake(context, { sandboxId, snapshotId, processes });
     const made = await snapshots.get(snapshotId);
     if (made === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
     return { ...made, ...(memoryVolume !== undefined && { memoryVolume }) };
@@ -60,12 +63,18 @@ async function unlessRefused<T>(context: DockerContext, snapshotId: string, step
   }
 }
 
-async function copyAndWake(
-  context: DockerContext,
-  { sandboxId, snapshotId, wasRunning }: { sandboxId: string; snapshotId: string; wasRunning: boolean },
-): Promise<string | undefined> {
+interface Copied {
+  sandboxId: string;
+  snapshotId: string;
+  processes: boolean;
+}
+
+/** A sandbox that ran before any of the attempts was frozen by this copy; another copy at the same time may have woken it in between. */
+async function copyAndWake(context: DockerContext, copied: Copied): Promise<string | undefined> {
+  const { sandboxId } = copied;
+  let wasRunning = false;
   try {
-    return await copySandbox(context, sandboxId, snapshotId);
+    return await copySandbox(context, copied, () => (wasRunning = true));
   } finally {
     const row = await context.rows.get(sandboxId);
     if (wasRunning && row?.state === 'frozen') await bringUpSandbox(context, sandboxId, 'wake');
@@ -73,15 +82,16 @@ async function copyAndWake(
 }
 
 /** Copies files and memory of the same moment. Returns the volume with the memory, if the memory could be copied. */
-async function copySandbox(context: DockerContext, sandboxId: string, snapshotId: string): Promise<string | undefined> {
+async function copySandbox(context: DockerContext, { sandboxId, snapshotId, processes }: Copied, onRunning: () => void): Promise<string | undefined> {
   const { engine, installation } = context;
   const volume = snapshotVolumeOf(installation, snapshotId);
   for (let count = 0; count < ATTEMPTS; count += 1) {
+    if ((await ownRow(context, sandboxId)).state === 'running') onRunning();
     const still = await holdStill(context, sandboxId);
     if (still === undefined) continue;
     await engine.removeVolume(volume);
     await copiesOf(engine).createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
-    const memoryVolume = await copyMemory(context, still, snapshotId);
+    const memoryVolume = processes ? await copyMemory(context, still, snapshotId) : undefined;
     await jobsOf(context).copy({ volume: still.row.volumeName }, { volume });
     if (await isStill(context, still)) return memoryVolume;
   }

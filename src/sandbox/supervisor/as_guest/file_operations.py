@@ -23,13 +23,18 @@ def prepare(operation: str) -> None:
     if operation in ('packDirectory', 'unpackDirectory'):
         import as_guest.archive
     elif operation == 'watch':
-        import as_guest.watch  # noqa: F401
+        import as_guest.watch
+    elif operation in ON_CHECKPOINTS:
+        import as_guest.checkpoints.operations  # noqa: F401
 
 
 def perform(operation: str, fields: Fields, home: bytes, source: int, sink: int) -> Fields:
     """Returns the operation's end; `source` and `sink` are blocking descriptors for file data. Raises `Refused`."""
     try:
         os.chdir(home)
+        if operation in ON_CHECKPOINTS:
+            end: Fields = sys.modules['as_guest.checkpoints.operations'].OPERATIONS[operation](fields, sink)
+            return end
         return _OPERATIONS[operation](fields, source, sink)
     except OSError as error:
         missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
@@ -103,4 +108,7 @@ _OPERATIONS: dict[str, Callable[[Fields, int, int], Fields]] = {
     'rename': _rename,
 }
 NAMES = tuple(_OPERATIONS)
+# Commands and other work on files stand still meanwhile.
+ALONE = ('createCheckpoint', 'restoreCheckpoint')
+ON_CHECKPOINTS = (*ALONE, 'listCheckpoints', 'compareCheckpoint')
 TAKING_DATA = ('writeFile', 'writePart', 'unpackDirectory')

@@ -16,7 +16,8 @@ function createOpener(proxy) {
   return ({ host, port, secure, options }, callback) => {
     const enter = (socket) => (secure ? encrypt(socket, host, options, callback) : callback(null, socket));
     if (local.has(host)) {
-      const socket = net.connect({ host: host.replace(/[[\]]/g, ''), port });
+      // "localhost" may be either of two addresses, and Node 18 tries the first alone by itself.
+      const socket = net.connect({ host: host.replace(/[[\]]/g, ''), port, autoSelectFamily: true });
       settleOnce(socket, 'connect', callback, () => enter(socket));
       return;
     }

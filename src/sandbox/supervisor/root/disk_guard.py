@@ -42,7 +42,7 @@ _COUNTED = struct.Struct('=QQ??')
 
 
 class DiskGuard:
-    def __init__(self, loop: Loop, work: Writers, journal: str, users: Sequence[User], nursery: Nursery) -> None:
+    def __init__(self, loop: Loop, work: Writers, journal: str, checkpoints: str, users: Sequence[User], nursery: Nursery) -> None:
         """`work` is what may write: it has `busy`, and can be stopped, continued and ended."""
         self.limit = 0
         """Bytes; 0 means no limit."""
@@ -50,7 +50,7 @@ class DiskGuard:
         self._loop = loop
         self._work = work
         self._nursery = nursery
-        self._roots = [*(user.home for user in users), os.fsencode(journal)]
+        self._roots = [*(user.home for user in users), os.fsencode(journal), os.fsencode(checkpoints)]
         self._users = [user.ids for user in users]
         self._due = 0.0
         self._counted_at: float | None = None
@@ -200,9 +200,9 @@ class DiskGuard:
         hides = _any_above(self._hidden, self._limits())
         exceeds = not complete or hides or _any_above(used, self._limits())
         if exceeds and (hides or not complete or not self.is_over or (self._allowed is not None and _any_above(used, self._allowed))):
-            self._work.end()
+            self._work.end(held is not None)
         elif held is not None:
-            self._work.go_on(held)
+            self._work.go_on()
         # More than what was found first may be over the limit.
         self._allowed = tuple(each + slack for each, slack in zip(used, _SLACK)) if exceeds and self.is_over else None
         self.is_over = exceeds and not hides

@@ -7,7 +7,7 @@ import sys
 
 from as_guest import file_content, file_operations
 from root import wide_pipes
-from root.execs import runner
+from root.execs import processes, runner
 from root.loop import READ, WRITE
 from shared.lean_json import dumps, loads
 from shared.lean_modules import signal
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from root.connection import Channel
+    from root.disk_writers import Writers
     from root.loop import Loop
     from shared.shapes import Fields, Ids
 
 _DATA_IN, _DATA_OUT, _RESULT = 0, 1, 3
+# Seconds for the system calls of what is held still.
+_STOPPING = 1.0
 # An empty file without a name, which the children lock in turns.
 _LOCK_FILE = os.memfd_create('file-changes')
 
@@ -30,7 +33,7 @@ _LOCK_FILE = os.memfd_create('file-changes')
 class FileWork:
     """A `handler` of its channel. Memory is bounded by the channel's window in both directions."""
 
-    def __init__(self, channel: Channel, loop: Loop, operation: str, fields: Fields, user: Ids, home: bytes, at_work: set[FileWork]) -> None:
+    def __init__(self, channel: Channel, loop: Loop, operation: str, fields: Fields, user: Ids, home: bytes, at_work: set[FileWork], writers: Writers) -> None:
         self._channel = channel
         self._loop = loop
         self._waiting = bytearray()
@@ -39,7 +42,13 @@ class FileWork:
         self._pid = 0
         self._problem = 'the work was ended from outside (out of memory?); try again, or give the sandbox more memoryMb'
         self._at_work = at_work
-        self._spawn(operation, fields, user, home)
+        self._writers = writers if operation in file_operations.ALONE else None
+        held = [] if self._writers is None else self._writers.hold_still()
+        try:
+            self._spawn(operation, fields, user, home, held)
+        except Refused:
+            self._let_go_on()
+            raise
         channel.handler = self
         if operation in file_operations.TAKING_DATA:
             at_work.add(self)
@@ -79,7 +88,7 @@ class FileWork:
         os.kill(self._pid, signal.SIGTERM)
         os.kill(self._pid, signal.SIGCONT)
 
-    def _spawn(self, operation: str, fields: Fields, user: Ids, home: bytes) -> None:
+    def _spawn(self, operation: str, fields: Fields, user: Ids, home: bytes, held: list[int]) -> None:
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._result, result_write = os.pipe()
@@ -93,7 +102,7 @@ class FileWork:
             ) from error
         if self._pid == 0:
             try:
-                _work((input_read, output_write, result_write), operation, fields, user, home)
+                _work((input_read, output_write, result_write), operation, fields, user, home, held)
             finally:
                 os._exit(1)
         for fd in (input_read, output_write, result_write):
@@ -164,14 +173,22 @@ class FileWork:
         self._at_work.discard(self)
         self._reading = self._writing = False
         os.waitpid(pid, 0)
+        self._let_go_on()
+
+    def _let_go_on(self) -> None:
+        if self._writers is not None:
+            self._writers.go_on()
+            self._writers = None
 
 
-def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home: bytes) -> NoReturn:
+def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home: bytes, held: list[int]) -> NoReturn:
     runner.reset_signals()
     # A file that becomes too large is an error like any other.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     # When it is ended in the middle, it removes its temporary file.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
+    # What does not stop in time is in the middle of a long system call. A file that changes during the work on it is noticed.
+    processes.wait_until_still(held, _STOPPING)
     for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT, file_content.LOCK), runner.move_up((*theirs, _LOCK_FILE))):
         os.dup2(source, target)
     os.closerange(file_content.LOCK + 1, 1 << 20)

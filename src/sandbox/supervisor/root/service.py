@@ -54,7 +54,10 @@ class Supervisor:
         executions = Executions(Journal(options['--journal']), self._loop, nursery, users, methods, loads(options['--environment']))
         self._executions = executions
         self._file_works: set[FileWork] = set()
-        self._disk_guard = DiskGuard(self._loop, Writers(executions, self._file_works), options['--journal'], users.all, nursery)
+        self._writers = Writers(executions, self._file_works)
+        # Beside the journal, so that copies and archives of the volume have it.
+        self._checkpoints = os.path.join(os.path.dirname(options['--journal']), 'checkpoints')
+        self._disk_guard = DiskGuard(self._loop, self._writers, options['--journal'], self._checkpoints, users.all, nursery)
         executions.before_start = self._disk_guard.largest_file
         self._tunnels: Tunnels | None = None
         self._ports: Ports | None = None
@@ -120,12 +123,14 @@ class Supervisor:
             perform(channel, fields)
             return
         # Not at the top, because the start of a sandbox would take longer.
-        from as_guest.file_operations import TAKING_DATA
+        from as_guest.file_operations import ON_CHECKPOINTS, TAKING_DATA
         from root.file_work import FileWork
 
         if operation in TAKING_DATA:
             self._disk_guard.refuse_if_over()
-        FileWork(channel, self._loop, operation, fields, self._user, self._home, self._file_works)
+        if operation in ON_CHECKPOINTS:
+            fields.update(store=self._checkpoints, diskBytes=self._disk_guard.limit)
+        FileWork(channel, self._loop, operation, fields, self._user, self._home, self._file_works, self._writers)
 
     def _need_tunnels(self) -> Tunnels:
         if self._tunnels is None:

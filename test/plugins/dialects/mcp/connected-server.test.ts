@@ -17,7 +17,7 @@ const LONG_MS = 120_000;
 describe('a server on the host', () => {
   let bench: Bench;
   beforeAll(async () => {
-    bench = await openBench(fixtureProgram({ env: { SECRET: '${env.FIX_SECRET}' } }), { FIX_SECRET: 'hunter2' });
+    bench = await openBench(await fixtureProgram({ env: { SECRET: '${env.FIX_SECRET}' } }), { FIX_SECRET: 'hunter2' });
   });
   afterAll(() => bench[Symbol.asyncDispose]());
 
@@ -76,7 +76,7 @@ describe('a server on the host', () => {
 
   test('each of its tools has its own time limit, and a named tool that its server lacks is reported', async () => {
     const limits = { toolTimeoutsMs: { slow: 90_000, swift: 1 } };
-    await using other = await openBench(fixtureProgram(limits));
+    await using other = await openBench(await fixtureProgram(limits));
     expect(other.plugin().tools.map(({ id, timeoutMs }) => (id === 'slow' ? timeoutMs === 90_000 : timeoutMs === 10_000))).not.toContain(false);
     expect(other.plugin().alerts.map(({ text }) => text)).toContain('"timeouts" names tools that it does not have: swift');
   });
@@ -117,7 +117,7 @@ describe('a server on the host', () => {
 });
 
 test('a server that is disabled is ended as soon as its call under way is through, and is started again when it is enabled', async () => {
-  await using bench = await openBench(fixtureProgram({ timeoutMs: LONG_MS }));
+  await using bench = await openBench(await fixtureProgram({ timeoutMs: LONG_MS }));
   const { pid } = JSON.parse((await call(bench, 'about_itself')) as string) as { pid: number };
   const setEnabled = (isEnabled: boolean) => bench.plugin().setEnabled?.(isEnabled);
   const ended = bench.until(({ alerts }) => alerts.at(-1)?.text === 'The server was ended, since an operator disabled it');
@@ -147,7 +147,7 @@ test('a server that ignores the end of its stdin is ended too, also behind a lau
 });
 
 test('a server that is disabled from the start is not started until it is enabled', async () => {
-  await using bench = await openBench(fixtureProgram(), {}, { isEnabled: false });
+  await using bench = await openBench(await fixtureProgram(), {}, { isEnabled: false });
   expect(bench.plugin()).toMatchObject({ tools: [], alerts: [] });
   bench.plugin().setEnabled?.(true);
   await bench.until(({ tools }) => tools.length > 0);
@@ -288,6 +288,6 @@ describe('a hostile server', () => {
 });
 
 test('a variable that the worker does not have is told, and the server not started', async () => {
-  await using bench = await openBench(fixtureProgram({ env: { SECRET: '${env.FIX_SECRET}' } }));
+  await using bench = await openBench(await fixtureProgram({ env: { SECRET: '${env.FIX_SECRET}' } }));
   expect(bench.plugin().alerts[0]?.text).toContain('Plugin mcp:fix: the environment variable FIX_SECRET is not set. Set FIX_SECRET for the worker');
 });

@@ -29,7 +29,7 @@ function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: st
 }
 
 test('a program runs beside the worker only where the operator allows it', async () => {
-  await using servers = await open({ one: { fix: fixtureProgram() } });
+  await using servers = await open({ one: { fix: await fixtureProgram() } });
   expect(servers.plugins).toEqual([]);
   expect(servers.problems.map(({ error }) => error.message)).toEqual([
     "Plugin mcp:fix: the operator has not allowed it to run on the worker's machine. Add mcp:fix to LONGSHORE_HOST_PLUGINS",

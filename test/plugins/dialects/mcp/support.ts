@@ -1,20 +1,20 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { McpProgram, McpRemote } from '../../../../src/contracts/agent.ts';
 import type { Logger } from '../../../../src/platform/log.ts';
 import type { Plugin, ToolContext } from '../../../../src/plugins/api/define-plugin.ts';
 import { connectServer } from '../../../../src/plugins/dialects/mcp/connected-server.ts';
 import type { ListShelf } from '../../../../src/plugins/dialects/mcp/lists-of-conversations.ts';
+import { builtProgram } from '../../../support/built-programs.ts';
 import { createFixtureServer } from './fixture-server.ts';
 
-const STDIO = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
+const STDIO = new URL('stdio-server.ts', import.meta.url);
 
 /** The fixture as a program of this machine. */
-export function fixtureProgram(more: Partial<McpProgram> = {}): McpProgram {
-  return { command: process.execPath, args: ['--import', 'tsx', STDIO], env: {}, where: 'host', timeoutMs: 10_000, ...more };
+export async function fixtureProgram(more: Partial<McpProgram> = {}): Promise<McpProgram> {
+  return { command: process.execPath, args: [await builtProgram(STDIO)], env: {}, where: 'host', timeoutMs: 10_000, ...more };
 }
 
 /** A program that speaks as the script says, in JavaScript; `reply(id, result)` and `send(message)` are there, `on(method, handler)` too. */

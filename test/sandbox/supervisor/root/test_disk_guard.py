@@ -33,10 +33,10 @@ class Work:
         self.done.append('held')
         return []
 
-    def go_on(self, held: list[int]) -> None:
+    def go_on(self) -> None:
         self.done.append('went on')
 
-    def end(self) -> None:
+    def end(self, holds: bool) -> None:
         self.done.append('ended')
 
 
@@ -52,7 +52,7 @@ class Storage:
         user = User('user', (os.getuid(), os.getgid()), os.fsencode(home))
         work_: Any = work
         nursery: Any = SimpleNamespace(leave=lambda: None)
-        self.guard = DiskGuard(loop, work_, str(home), [user], nursery)
+        self.guard = DiskGuard(loop, work_, str(home), str(home), [user], nursery)
         self.guard.limit = LIMIT
         monkeypatch.setattr(disk_guard, '_free', lambda path: self.free)
         monkeypatch.setattr(DiskGuard, '_count_once', lambda guard: SimpleNamespace(**self.count))

@@ -32,11 +32,16 @@ ctypes.CDLL(None).syscall({93 if os.uname().machine == 'aarch64' else 60}, 0)"""
 def root() -> Iterator[int]:
     """A process with a tree below it."""
     program = subprocess.Popen(['sh', '-c', TREE], start_new_session=True)
-    until(lambda: len(processes.descendants(program.pid)) >= DEPTH - 1)
+    # The child of another session begins in this one.
+    until(lambda: len(processes.descendants(program.pid)) >= DEPTH - 1 and len(sessions(program.pid)) == 2)
     yield program.pid
     processes.signal_tree(program.pid, signal.SIGKILL)
     program.kill()
     program.wait()
+
+
+def sessions(root: int) -> set[int]:
+    return {os.getsid(pid) for pid in processes.descendants(root)}
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -50,7 +55,7 @@ def test_the_whole_tree_is_found_whatever_its_sessions(root: int) -> None:
     found = processes.descendants(root)
     assert len(found) == DEPTH - 1
     assert root not in found
-    assert len({os.getsid(pid) for pid in found}) == 2
+    assert len(sessions(root)) == 2
 
 
 def test_what_is_held_still_goes_on_afterwards(root: int) -> None:

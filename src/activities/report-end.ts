@@ -1,0 +1,10 @@
+import type { ReportEndArgs } from '../contracts/activities.ts';
+import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
+import { tellOfEnd } from '../tool-calls/run/sub-agents.ts';
+
+/** Reports the end of a sub-agent. */
+export function createReportEnd(parts: Pick<ActivityDependencies, 'store' | 'subAgents'>) {
+  return async function reportEnd({ parent, spent }: ReportEndArgs): Promise<void> {
+    await tellOfEnd(parts, parent, spent);
+  };
+}

@@ -1,0 +1,10 @@
+import { createLogger } from '../../platform/log.ts';
+import type { Store } from '../../store/store.ts';
+import type { Cli } from './cli.ts';
+
+/** Opens the database for one piece of work and always closes it. */
+export async function withStore(cli: Cli, work: (store: Store) => Promise<void>): Promise<void> {
+  const { openStore } = await import('../../store/open-store.ts');
+  await using store = await openStore({ url: cli.config().DATABASE_URL, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), poolSize: 1 });
+  await work(store);
+}

@@ -1,0 +1,80 @@
+import { ATTACHMENT_LIMITS, isBlob } from '../../contracts/attachments/media.ts';
+import { PDF } from '../../contracts/attachments/media-type.ts';
+import type { Compaction, StoredEntry } from '../../contracts/transcript.ts';
+import { isObject } from '../../contracts/json.ts';
+import { lastChange } from './left-out.ts';
+import { shownEntries } from './shown-entries.ts';
+
+/** Bytes of text for each token, at the least: texts in English have about four, code and JSON three. */
+const BYTES_PER_TOKEN = 3;
+/** Tokens of an image, whatever its size in bytes: providers scale images down to about this. */
+const TOKENS_OF_IMAGE = 1_600;
+const IMAGE = 'x'.repeat(TOKENS_OF_IMAGE * BYTES_PER_TOKEN);
+/** Bytes of a PDF for each token, roughly, and the most that one counts. */
+const BYTES_OF_DOCUMENT = 30;
+const MOST_OF_DOCUMENT = 150_000;
+/** A provider that counts far less or far more than the estimate is not believed. */
+const LEAST_SCALE = 0.2;
+const MOST_SCALE = 3;
+
+/** What a prompt is made of. */
+export interface PromptParts {
+  transcript: readonly StoredEntry[];
+  compactions: readonly Compaction[];
+  instructions: string;
+  tools: readonly object[];
+  recall: string;
+}
+
+/**
+ * The tokens of the prompt. Those of the newest answer and what it answered are counted by the provider, what was added since then is an estimate; after a
+ * compaction all of it is an estimate, corrected by how far off the estimate was at the newest answer.
+ */
+export function promptTokens(parts: PromptParts): number {
+  const { transcript, compactions, recall } = parts;
+  const shown = shownEntries(transcript, compactions, recall);
+  const counted = newestCount(transcript);
+  if (!counted) return estimateOf(parts, shown);
+  if (counted.seq > lastChange(compactions)) return counted.inputTokens + counted.outputTokens + estimateTokens(entriesAfter(shown, counted.seq));
+  return Math.ceil(estimateOf(parts, shown) * scaleOf(parts));
+}
+
+/** Tokens as the provider counts them for each token of the estimate. */
+export function scaleOf(parts: PromptParts): number {
+  const counted = newestCount(parts.transcript);
+  if (!counted) return 1;
+  const before = shownEntries(parts.transcript, parts.compactions, parts.recall, counted.seq);
+  return Math.min(MOST_SCALE, Math.max(LEAST_SCALE, counted.inputTokens / estimateOf(parts, before)));
+}
+
+export function estimateTokens(value: unknown): number {
+  return Math.ceil(Buffer.byteLength(JSON.stringify(value, withoutImages)) / BYTES_PER_TOKEN);
+}
+
+function estimateOf({ instructions, tools }: Pick<PromptParts, 'instructions' | 'tools'>, shown: readonly StoredEntry[]): number {
+  return estimateTokens({ instructions, tools }) + estimateTokens(shown.map(({ entry }) => entry));
+}
+
+function entriesAfter(shown: readonly StoredEntry[], after: number): StoredEntry['entry'][] {
+  return shown.flatMap(({ seq, entry }) => (seq > after ? [entry] : []));
+}
+
+function newestCount(transcript: readonly StoredEntry[]): { seq: number; inputTokens: number; outputTokens: number } | undefined {
+  for (const { seq, entry } of transcript.toReversed()) {
+    if (entry.role === 'assistant' && entry.usage && entry.usage.inputTokens > 0) return { seq, ...entry.usage };
+  }
+  return undefined;
+}
+
+function withoutImages(_name: string, value: unknown): unknown {
+  if (isObject(value) && isBlob(value['blob'])) return { ...value, type: 'counted', data: 'x'.repeat(tokensOfStored(value) * BYTES_PER_TOKEN) };
+  return isObject(value) && value['type'] === 'image' && typeof value['data'] === 'string' ? { ...value, type: 'counted', data: IMAGE } : value;
+}
+
+/** What the provider will count is known only of texts; a document has about a page for as many tokens as an image. */
+function tokensOfStored({ type, mediaType, bytes }: Record<string, unknown>): number {
+  const size = typeof bytes === 'number' && bytes > 0 ? bytes : 0;
+  if (type === 'image') return TOKENS_OF_IMAGE;
+  if (mediaType === PDF) return Math.min(MOST_OF_DOCUMENT, Math.max(TOKENS_OF_IMAGE, Math.ceil(size / BYTES_OF_DOCUMENT)));
+  return Math.ceil(Math.min(size, ATTACHMENT_LIMITS.text) / BYTES_PER_TOKEN);
+}

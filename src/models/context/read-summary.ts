@@ -1,0 +1,108 @@
+import type { ContextSummary, Quote, StoredEntry } from '../../contracts/transcript.ts';
+
+const HEADINGS = { goal: 'Goal', constraints: 'Constraints', decisions: 'Decisions', files: 'Files', openWork: 'Open work' } as const;
+type Section = keyof typeof HEADINGS;
+/** Characters of each section, and of all quotes together, and for each token of the window: a summary must stay small against what it stands for. */
+const LONGEST_SECTION = { characters: 6_000, ofWindow: 0.1 };
+const LONGEST_QUOTES = { characters: 12_000, ofWindow: 0.3 };
+const SHORTEST_QUOTE = 3;
+const MOST_QUOTES = 200;
+/** Names of tools in a digest. */
+const MOST_NAMED = 20;
+
+/** What a summary is about. */
+export interface SummarySource {
+  transcript: readonly StoredEntry[];
+  /** The newest entry that it stands for. */
+  to: number;
+  previous: ContextSummary | undefined;
+  /** Tokens that the model takes. */
+  window: number;
+}
+
+/** Reads the answer of a model; undefined when it is not in the fixed form. A quote that no entry contains is left out, and those of the summary before are kept. */
+export function readSummary(answer: string, source: SummarySource): ContextSummary | undefined {
+  const sections = sectionsOf(answer);
+  if (sections.size < 2) return undefined;
+  const text = (name: Section) => withoutNothing(sections.get(name) ?? '').slice(0, most(LONGEST_SECTION, source));
+  return {
+    to: source.to,
+    by: 'model',
+    goal: text('goal'),
+    constraints: quotesIn(sections.get('constraints') ?? '', source),
+    decisions: text('decisions'),
+    files: text('files'),
+    openWork: text('openWork'),
+  };
+}
+
+/** A summary without a model, for when none can be had: what the summary before says, and what was called how often. */
+export function digest({ transcript, to, previous, window }: SummarySource): ContextSummary {
+  const said = `No model could sum up the steps up to entry ${to}. Calls in them: ${callsUpTo(to, transcript) || 'none'}.`;
+  if (!previous) return { to, by: 'digest', goal: '', constraints: [], decisions: said, files: '', openWork: '' };
+  return { ...previous, to, by: 'digest', decisions: `${previous.decisions}\n${said}`.trim().slice(-most(LONGEST_SECTION, { window })) };
+}
+
+function most({ characters, ofWindow }: { characters: number; ofWindow: number }, { window }: Pick<SummarySource, 'window'>): number {
+  return Math.floor(Math.min(characters, window * ofWindow));
+}
+
+function callsUpTo(to: number, transcript: readonly StoredEntry[]): string {
+  const counts = new Map<string, number>();
+  for (const { seq, entry } of transcript) {
+    if (seq <= to && entry.role === 'tool') counts.set(entry.tool, (counts.get(entry.tool) ?? 0) + 1);
+  }
+  const often = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, MOST_NAMED);
+  return often.map(([tool, count]) => `${tool} (${count})`).join(', ');
+}
+
+function sectionsOf(answer: string): Map<Section, string> {
+  const sections = new Map<Section, string[]>();
+  let open: string[] | undefined;
+  for (const line of answer.split('\n')) {
+    const heading = line.startsWith('#') ? line.replaceAll(/[#*:]/g, '').trim().toLowerCase() : undefined;
+    const named = (Object.keys(HEADINGS) as Section[]).find((name) => HEADINGS[name].toLowerCase() === heading);
+    if (named) {
+      open = sections.get(named) ?? [];
+      sections.set(named, open);
+    } else open?.push(line);
+  }
+  return new Map([...sections].map(([name, lines]) => [name, lines.join('\n').trim()]));
+}
+
+function withoutNothing(text: string): string {
+  return /^\(?nothing\)?\.?$/i.test(text) ? '' : text;
+}
+
+/** Only what is really there, word for word, is quoted: a model may invent, and an output of a tool may speak as if it were the user. */
+function quotesIn(section: string, { transcript, to, previous, window }: SummarySource): Quote[] {
+  const lines = section.split('\n').map((line) => line.replace(/^\s*[-*]\s+/, '').trim());
+  const candidates = lines
+    .map(unquoted)
+    .filter((text) => text.length >= SHORTEST_QUOTE && withoutNothing(text) !== '')
+    .slice(0, MOST_QUOTES);
+  const known = transcript.filter(({ seq }) => seq <= to);
+  const found = candidates.flatMap((text) => sourceOf(text, known) ?? []);
+  const unique = new Map([...(previous?.constraints ?? []), ...found].map((quote) => [quote.text, quote]));
+  let room = most(LONGEST_QUOTES, { window });
+  return [...unique.values()].filter(({ text }) => (room -= text.length) >= 0);
+}
+
+function unquoted(line: string): string {
+  const inner = /^["'“„«](.*)["'”“»]$/u.exec(line)?.[1];
+  return (inner ?? line).trim();
+}
+
+function sourceOf(text: string, entries: readonly StoredEntry[]): Quote | undefined {
+  const says = (roles: string[]) => entries.find(({ entry }) => roles.includes(entry.role) && textOf(entry).includes(text));
+  const user = says(['user']);
+  if (user) return { text, entry: user.seq, by: 'user' };
+  const other = says(['tool', 'assistant', 'note']);
+  return other && { text, entry: other.seq, by: 'other' };
+}
+
+function textOf(entry: StoredEntry['entry']): string {
+  if (entry.role === 'note') return entry.text;
+  const parts: readonly { type: string; text?: string }[] = entry.role === 'assistant' ? entry.parts : entry.content;
+  return parts.map(({ type, text }) => (type === 'text' && text !== undefined ? text : '')).join('\n');
+}

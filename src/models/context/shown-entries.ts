@@ -1,0 +1,42 @@
+import type { Compaction, ContextSummary, LeftOut, StoredEntry } from '../../contracts/transcript.ts';
+import { leftOutBy } from './left-out.ts';
+import { withoutMiddles, withoutOutput } from './shorten-entry.ts';
+import { describeSummary } from './summary-text.ts';
+
+/**
+ * The entries that a prompt consists of: a function of the transcript and its compactions alone, so that every attempt of every worker makes the same prompt, and
+ * its beginning stays the same from step to step until there is another compaction. A call and its result are shown or left out together; messages of the user are
+ * always shown.
+ * @param recall the name under which the model knows the tool that reads what is left out
+ */
+export function shownEntries(transcript: readonly StoredEntry[], compactions: readonly Compaction[], recall: string, beforeSeq?: number): StoredEntry[] {
+  const leftOut = leftOutBy(compactions, beforeSeq);
+  const entries = transcript.filter(({ seq }) => beforeSeq === undefined || seq < beforeSeq);
+  const placeOf = placesIn(transcript);
+  return withSummary(entries, leftOut.summary, placeOf, recall).map((stored) => shortened(stored, leftOut, placeOf(stored), recall));
+}
+
+/** Where an entry belongs: a result belongs to its call, wherever it was stored. */
+export function placesIn(transcript: readonly StoredEntry[]): (stored: StoredEntry) => number {
+  const calls = new Map(
+    transcript.flatMap(({ seq, entry }) =>
+      entry.role === 'assistant' ? entry.parts.flatMap((part) => (part.type === 'tool-call' ? [[part.callId, seq] as const] : [])) : [],
+    ),
+  );
+  return ({ seq, entry }) => (entry.role === 'tool' ? (calls.get(entry.callId) ?? seq) : seq);
+}
+
+function withSummary(entries: StoredEntry[], summary: ContextSummary | undefined, placeOf: (stored: StoredEntry) => number, recall: string): StoredEntry[] {
+  if (!summary) return entries;
+  const said = entries.filter(({ seq, entry }) => seq <= summary.to && entry.role === 'user');
+  const rest = entries.filter((stored) => placeOf(stored) > summary.to);
+  const last = entries.findLast(({ seq }) => seq <= summary.to);
+  if (!last) return entries;
+  return [...said, { ...last, seq: summary.to, entry: { role: 'note', text: describeSummary(summary, recall) } }, ...rest];
+}
+
+function shortened(stored: StoredEntry, { outputsTo = 0, cut }: LeftOut, place: number, recall: string): StoredEntry {
+  const { seq } = stored;
+  const entry = place <= outputsTo ? withoutOutput(stored.entry, { recall, seq }) : stored.entry;
+  return { ...stored, entry: cut && place <= cut.to ? withoutMiddles(entry, cut.characters, { recall, seq }) : entry };
+}

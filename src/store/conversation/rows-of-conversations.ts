@@ -1,0 +1,32 @@
+import type { Announcer } from '../database/announcer.ts';
+import type { Database } from '../database/database.ts';
+import { createCheckpoints, type Checkpoints } from './checkpoints.ts';
+import { createForks, type Forks } from './forks.ts';
+import { createMedia, type MediaRows } from './media.ts';
+import { createPlans, type Plans } from './plans.ts';
+import { createSkillRows, type SkillRows } from './skills.ts';
+import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
+import { createTreePlaces, type TreePlaces } from './tree-places.ts';
+
+/** What hangs on conversations. */
+export interface RowsOfConversations {
+  checkpoints: Checkpoints;
+  forks: Forks;
+  media: MediaRows;
+  plans: Plans;
+  sandboxUses: SandboxUses;
+  skills: SkillRows;
+  treePlaces: TreePlaces;
+}
+
+export function createRowsOfConversations(parts: { database: Database; announcer: Announcer }): RowsOfConversations {
+  return {
+    checkpoints: createCheckpoints(parts),
+    forks: createForks(parts),
+    media: createMedia(parts),
+    plans: createPlans(parts),
+    sandboxUses: createSandboxUses(parts),
+    skills: createSkillRows(parts),
+    treePlaces: createTreePlaces(parts),
+  };
+}

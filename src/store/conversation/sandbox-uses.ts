@@ -1,0 +1,44 @@
+import type { ParentSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
+import type { Database } from '../database/database.ts';
+
+/** In which sandboxes sub-agents work. */
+export interface SandboxUses {
+  /** Absent for a conversation with a sandbox of its own. `owner`: the conversation whose sandbox it shares. */
+  of(conversationId: string): Promise<{ sandbox: ParentSandbox; owner?: { conversationId: string; agentId: string } } | undefined>;
+  /** Whether calls of others than `butFor` run in the sandbox of a conversation: its own, or those of sub-agents that share it. */
+  isBusy(ownerId: string, butFor: string): Promise<boolean>;
+}
+
+const OF = `select c.status->'parent'->'sandbox' as sandbox, o.conversation_id as owner_id, o.agent_id
+  from conversations c left join conversations o on o.conversation_id = c.status->'parent'->'sandbox'->>'conversationId'
+  where c.conversation_id = $1 and c.status->'parent'->'sandbox' is not null`;
+
+// A call of code that waits for calls of its own does nothing in the sandbox, and neither does one that waits for agents or clients. Few calls run at one moment.
+const BUSY = `with at_work as materialized (select call_id, conversation_id, tool from tool_calls where state = 'running')
+  select exists (
+    select from at_work t join conversations c on c.conversation_id = t.conversation_id
+    where (c.conversation_id = $1 or c.status->'parent'->'sandbox'->>'conversationId' = $1) and c.conversation_id <> $2 and c.state <> 'closed'
+      and t.tool not like 'agents:%' and t.tool not like 'client:%'
+      and not exists (select from tool_calls own where own.conversation_id = t.conversation_id and own.parent_call_id = t.call_id and own.state in ('proposed', 'running'))
+  ) as busy`;
+
+interface UseRow {
+  sandbox: ParentSandbox;
+  owner_id: string | null;
+  agent_id: string | null;
+}
+
+export function createSandboxUses({ database }: { database: Database }): SandboxUses {
+  return {
+    async of(conversationId) {
+      const [row] = await database.query<UseRow>('sandboxUses.of', OF, [conversationId]);
+      if (!row) return undefined;
+      const { sandbox, owner_id: ownerId, agent_id: agentId } = row;
+      return { sandbox, ...(ownerId !== null && agentId !== null && { owner: { conversationId: ownerId, agentId } }) };
+    },
+    async isBusy(ownerId, butFor) {
+      const [row] = await database.query<{ busy: boolean }>('sandboxUses.isBusy', BUSY, [ownerId, butFor]);
+      return row?.busy === true;
+    },
+  };
+}

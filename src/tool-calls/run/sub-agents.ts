@@ -1,0 +1,60 @@
+import type { ConversationRow, Store } from '../../store/store.ts';
+import { derivedId } from '../../platform/derived-id.ts';
+import { MAX_AGENT_DEPTH, MAX_AGENTS_IN_TREE, type Parent, type Spent } from '../../contracts/sub-agent.ts';
+import type { SubAgentCalls } from '../dependencies.ts';
+
+const LIMITS = { most: MAX_AGENTS_IN_TREE - 1, levels: MAX_AGENT_DEPTH };
+
+/** Asks for a place in the tree for the sub-agent of a call; false: the call has to wait. `path`: the conversations above the sub-agent, from the root. */
+export async function askForPlace(parts: PlaceParts, callId: string, path: string[]): Promise<boolean> {
+  const [rootId = ''] = path;
+  const asking = { callId, rootId, askerId: path.at(-1) ?? '', subAgentId: subAgentId(callId), depth: path.length };
+  const { has, others } = await parts.store.treePlaces.ask(asking, LIMITS);
+  await tellOfPlaces(parts, others);
+  return has;
+}
+
+/** Tells a parent of the end of its sub-agent, and gives that one's place in the tree to the next. A parent that has ended itself need not know. */
+export async function tellOfEnd(parts: PlaceParts, { conversationId, callId, path: [rootId = conversationId], sandbox }: Parent, spent: Spent): Promise<void> {
+  // It may have made the sandbox that it shares, or woken it.
+  const row = sandbox && 'conversationId' in sandbox ? await parts.store.sandboxes.ofConversation(sandbox.conversationId) : undefined;
+  await parts.subAgents.tellParent(conversationId, { callId, spent, ...(row?.state === 'running' && { sandboxRuns: true }) });
+  await tellOfPlaces(parts, await parts.store.treePlaces.give(rootId, LIMITS));
+}
+
+export interface PlaceParts {
+  store: Pick<Store, 'treePlaces'> & { sandboxes: Pick<Store['sandboxes'], 'ofConversation'> };
+  subAgents: Pick<SubAgentCalls, 'tellParent' | 'tellOfPlace'>;
+}
+
+async function tellOfPlaces({ store, subAgents }: PlaceParts, given: { callId: string; askerId: string }[]): Promise<void> {
+  await Promise.all(given.map(({ callId, askerId }) => subAgents.tellOfPlace(askerId, callId)));
+  await store.treePlaces.told(given.map(({ callId }) => callId));
+}
+
+export const NOTHING: Spent = { tokens: 0, steps: 0, workedMs: 0, costUsd: 0 };
+
+/** Id of the conversation in which the sub-agent of a call works. */
+export function subAgentId(callId: string): string {
+  return derivedId('conv', ['sub-agent', callId]);
+}
+
+/** What a sub-agent has spent; undefined while it works. One that was never started has spent nothing. */
+export async function spentBySubAgent(store: { conversations: Pick<Store['conversations'], 'get'> }, callId: string): Promise<Spent | undefined> {
+  const row = await store.conversations.get(subAgentId(callId));
+  return row ? spentIn(row) : NOTHING;
+}
+
+/** What the workflow has to know of a call's sub-agent when the call has its result. */
+export async function subAgentOf(
+  store: { conversations: Pick<Store['conversations'], 'get'> },
+  callId: string,
+): Promise<{ spent: Spent } | { started: string }> {
+  const spent = await spentBySubAgent(store, callId);
+  return spent ? { spent } : { started: subAgentId(callId) };
+}
+
+/** What a closed conversation has spent, with its own sub-agents. */
+export function spentIn({ state, status }: ConversationRow): Spent | undefined {
+  return state === 'closed' ? (status.spent ?? NOTHING) : undefined;
+}

@@ -1,0 +1,48 @@
+import { RecentMap } from '../../common/recent-map.ts';
+import type { PinnedSkill, Skill, SkillText } from '../../contracts/skills/skill.ts';
+import type { PluginConversation } from '../../plugins/api/plugin.ts';
+import type { Store } from '../../store/store.ts';
+
+/** The skills of conversations as one worker knows them. */
+export interface SkillShelf {
+  /** The skills of a conversation: those that its agent had when they were first asked for. None when its agent has none now. */
+  of(this: void, conversation: Pick<PluginConversation, 'conversationId' | 'agentId'>): Promise<PinnedSkill[]>;
+  text(this: void, digest: string): Promise<SkillText | undefined>;
+  file(this: void, digest: string, path: string): Promise<Buffer | undefined>;
+}
+
+/** Conversations that are remembered: what is decided does not change. */
+const MOST_REMEMBERED = 10_000;
+/** A skill that is stored is marked as used again after this time; unused ones are removed only after many days. */
+const MARK_AGAIN_MS = 86_400_000;
+
+/** @param loaded the skills of each agent, as this worker found them at its start */
+export function createSkillShelf({ store, loaded }: { store: Pick<Store, 'skills'>; loaded: ReadonlyMap<string, Skill[]> }): SkillShelf {
+  const remembered = new RecentMap<string, PinnedSkill[]>(MOST_REMEMBERED);
+  const kept = new Map<string, number>();
+  return {
+    async of({ conversationId, agentId }) {
+      const skills = loaded.get(agentId);
+      if (!skills) return [];
+      const known = remembered.get(conversationId) ?? (await store.skills.pinned(conversationId)) ?? (await decide(conversationId, skills));
+      remembered.set(conversationId, known);
+      return known;
+    },
+    text: (digest) => store.skills.text(digest),
+    file: (digest, path) => store.skills.file(digest, path),
+  };
+
+  /** Skills are stored before a conversation has them, so that every worker finds what it has. */
+  async function decide(conversationId: string, skills: Skill[]): Promise<PinnedSkill[]> {
+    for (const skill of skills) {
+      const keptAt = kept.get(skill.digest);
+      if (keptAt !== undefined && Date.now() - keptAt < MARK_AGAIN_MS) continue;
+      await store.skills.keep(skill);
+      kept.set(skill.digest, Date.now());
+    }
+    return store.skills.pin(
+      conversationId,
+      skills.map(({ name, description, digest }) => ({ name, description, digest })),
+    );
+  }
+}

@@ -1,0 +1,42 @@
+import { condition } from '@temporalio/workflow';
+import type { ProposedCall } from '../contracts/activities.ts';
+import type { TimeLeft } from '../contracts/client-tool.ts';
+import { attachCall, type AttachEnd, type Round } from './attach-call.ts';
+import { beginAttach, beginWait, closeClientCall, isAnswered, openClientCall } from './state/client-calls.ts';
+import { mustEnd } from './state/conversation-state.ts';
+import { pauseIsDue } from './state/pause-state.ts';
+import type { RunningConversation } from './running.ts';
+import type { StepPlace } from './settle.ts';
+
+/** The report of a result may be lost. Milliseconds. */
+const LOOK_AGAIN_MS = 60 * 60_000;
+/** The clock of the database decides whether the time of a call is over, and a timer may be a little early. Milliseconds. */
+const LEAST_MS = 100;
+
+/** Attaches to a call that a client runs, and again when the client has answered or the time of the call is over. `detached` when the turn has to end before. */
+export async function followClientTool(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<AttachEnd> {
+  const { data } = running;
+  openClientCall(data, call);
+  try {
+    for (;;) {
+      await condition(() => mustEnd(data) || !pauseIsDue(data, 'call'));
+      if (mustEnd(data)) return { outcome: 'detached', sandboxTier: data.sandboxTier };
+      beginAttach(data, call.callId);
+      const end = await attachCall(running, place, call, round);
+      if (end.outcome === 'suspended') await untilAnswered(running, call, end.client);
+      else if (end.outcome !== 'detached' && end.outcome !== 'cancelled') return end;
+    }
+  } finally {
+    closeClientCall(data, call.callId);
+    running.show();
+  }
+}
+
+/** Waits until a client has answered, until the time of the call is over, or until the turn has to end. */
+export async function untilAnswered(running: RunningConversation, { callId }: ProposedCall, { leftMs }: TimeLeft = {}): Promise<void> {
+  const { data } = running;
+  beginWait(data, callId, leftMs === undefined ? undefined : Date.now() + leftMs);
+  running.show();
+  const waitsMs = Math.max(LEAST_MS, Math.min(LOOK_AGAIN_MS, leftMs ?? LOOK_AGAIN_MS));
+  await condition(() => mustEnd(data) || isAnswered(data, callId), waitsMs, { summary: 'a client has this long' });
+}

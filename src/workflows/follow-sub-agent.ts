@@ -1,0 +1,56 @@
+import { condition } from '@temporalio/workflow';
+import type { ProposedCall } from '../contracts/activities.ts';
+import { attachCall, type AttachEnd, type Round } from './attach-call.ts';
+import { startWork, stopWork } from './state/budget-state.ts';
+import { mustEnd } from './state/conversation-state.ts';
+import { pauseIsDue } from './state/pause-state.ts';
+import { restWhilePaused } from './pause.ts';
+import { rest } from './rest.ts';
+import type { RunningConversation } from './running.ts';
+import type { StepPlace } from './settle.ts';
+import { untilAdmitted, untilReady } from './sub-agents.ts';
+
+/** Attaches to a call of an agent tool, and again when the sub-agents that it waits for have ended. `detached` when the turn has to end before. */
+export async function followSubAgent(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<AttachEnd> {
+  const { data } = running;
+  if (call.share) await untilAdmitted(running, call);
+  for (;;) {
+    await condition(() => mustEnd(data) || !pauseIsDue(data, 'call'));
+    if (mustEnd(data)) return { outcome: 'detached', sandboxTier: data.sandboxTier };
+    const end = await attachCall(running, place, call, round);
+    if (end.outcome === 'suspended') {
+      await untilReady(running, call, end);
+    } else if (end.outcome !== 'detached' && end.outcome !== 'cancelled') return end;
+  }
+}
+
+/** Waits for work, and lets the sandbox rest while all of its calls wait for sub-agents or clients. */
+export async function restingMeanwhile<T>(running: RunningConversation, work: Promise<T>): Promise<T> {
+  let over = false;
+  const resting = restBetween(running, () => over);
+  try {
+    return await work;
+  } finally {
+    over = true;
+    await resting;
+  }
+}
+
+async function restBetween(running: RunningConversation, isOver: () => boolean): Promise<void> {
+  const { data } = running;
+  const attached = () => data.runningCalls.length > 0;
+  const interrupted = () => isOver() || mustEnd(data);
+  await condition(() => interrupted() || attached());
+  for (;;) {
+    await condition(() => interrupted() || !attached());
+    if (interrupted()) return;
+    if (pauseIsDue(data, 'call')) {
+      await restWhilePaused(running, 'call', isOver);
+      continue;
+    }
+    stopWork(data, Date.now());
+    await running.save();
+    await rest(running, () => interrupted() || pauseIsDue(data, 'call') || attached());
+    if (!data.paused) startWork(data, Date.now());
+  }
+}

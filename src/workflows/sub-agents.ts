@@ -1,0 +1,87 @@
+import { condition, log } from '@temporalio/workflow';
+import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
+import type { LiveSubAgent } from '../contracts/conversation.ts';
+import { closeSubAgent, holdSubAgent } from './activities.ts';
+import { mustEnd } from './state/conversation-state.ts';
+import { addSubAgent, endSubAgent, noteStarted, shareOf } from './state/sub-agents.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import type { RunningConversation } from './running.ts';
+
+type Suspended = Extract<ExecuteToolResult, { outcome: 'suspended' }>;
+
+/** The report of an end may be lost. Milliseconds. */
+const LOOK_AGAIN_MS = 60 * 60_000;
+/** So may the news of a place. Milliseconds. */
+const LOOK_FOR_PLACE_MS = 5 * 60_000;
+/** Time in which sub-agents may close with their parent. Milliseconds. */
+const CLOSING_MS = 60_000;
+
+/** Waits until the sub-agent of a call has its share of the budget, or until the turn has to end. */
+export async function untilAdmitted({ data }: RunningConversation, call: ProposedCall): Promise<void> {
+  addSubAgent(data, call, Date.now());
+  await condition(() => mustEnd(data) || shareOf(data, call.callId) !== undefined);
+}
+
+/** Waits for what a suspended call of an agent tool waits for, until it is to be looked for, or until the turn has to end. */
+export function untilReady(running: RunningConversation, call: ProposedCall, { waitsFor, waitsForPlace }: Suspended): Promise<void> {
+  return waitsForPlace ? untilPlaced(running, call) : untilEnded(running, call, waitsFor);
+}
+
+/** Waits until the sub-agent of a call has a place in the tree of conversations. */
+async function untilPlaced({ data }: RunningConversation, { callId }: ProposedCall): Promise<void> {
+  await condition(() => mustEnd(data) || data.placedAgents.includes(callId), LOOK_FOR_PLACE_MS, { summary: 'a place in the tree of conversations' });
+  data.placedAgents = data.placedAgents.filter((other) => other !== callId);
+}
+
+/** Waits until the sub-agents that a call waits for have reported their ends. */
+async function untilEnded({ data }: RunningConversation, { callId, share }: ProposedCall, awaited: string[] = []): Promise<void> {
+  const [own] = awaited;
+  if (share && own !== undefined) noteStarted(data, callId, own);
+  data.awaitedAgents.push(...awaited);
+  const isAwaited = ({ conversationId }: LiveSubAgent) => conversationId !== undefined && awaited.includes(conversationId);
+  await condition(() => mustEnd(data) || !data.subAgents.some(isAwaited), LOOK_AGAIN_MS, { summary: 'look at the sub-agents' });
+  data.awaitedAgents = data.awaitedAgents.filter((other) => !awaited.includes(other));
+}
+
+/** Closes the sub-agent of a call that nobody waits for. What is put aside for it comes back when it has ended. */
+export async function letGoOfSubAgent(running: RunningConversation, callId: string): Promise<void> {
+  const { data } = running;
+  if (!data.subAgents.some((live) => live.callId === callId)) return;
+  const { spent } = await closeSubAgent({ conversationId: data.conversationId, callId });
+  if (spent) running.change(() => endSubAgent(data, callId, spent, Date.now()));
+}
+
+/** Closes all sub-agents, and gives them time to do so. One that takes longer closes without its parent. */
+export async function closeSubAgents(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  if (data.subAgents.length === 0) return;
+  await Promise.all(data.subAgents.map(({ callId }) => letGoOfSubAgent(running, callId)));
+  await condition(() => data.subAgents.length === 0, CLOSING_MS, { summary: 'sub-agents close' });
+}
+
+/** Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation. */
+export async function passOnPauses({ data }: RunningConversation): Promise<void> {
+  const held = new Set<string>();
+  for (;;) {
+    await condition(() => data.closed || toTell(data, held).length > 0);
+    if (data.closed) return;
+    const pause = pauseOf(data);
+    const told = toTell(data, held);
+    for (const callId of told) if (!held.delete(callId)) held.add(callId);
+    const telling = told.map((callId) => holdSubAgent({ conversationId: data.conversationId, callId, ...(pause && { pause }) }));
+    for (const end of await Promise.allSettled(telling))
+      if (end.status === 'rejected') log.warn('A sub-agent was not told of a pause', { error: String(end.reason) });
+  }
+}
+
+/** Calls whose sub-agents have to be paused or resumed. */
+function toTell(data: ConversationData, held: ReadonlySet<string>): string[] {
+  const pauses = pauseOf(data) !== undefined;
+  return data.subAgents.filter(({ callId, conversationId }) => conversationId !== undefined && held.has(callId) !== pauses).map(({ callId }) => callId);
+}
+
+/** How an operator has paused the conversation, or wishes to. */
+function pauseOf({ pauseWish, paused }: ConversationData): 'step' | 'now' | undefined {
+  if (pauseWish?.reason.by === 'operator') return pauseWish.mode;
+  return paused?.by === 'operator' ? 'step' : undefined;
+}

@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import type { Chat } from '../../../src/client.ts';
+import { inTime } from '../../../src/common/in-time.ts';
+import { installAgents, until, untilEvent, type Installation } from '../support.ts';
+import { AGENTS, BELOW_ROOT, CLIENT_CALLS } from './agents.ts';
+import { checkTree, type Tally } from './checks.ts';
+import { killWorkers, randomFrom } from './kill-workers.ts';
+
+/** The longer form: LONGSHORE_EVERYTHING_KILLS=100. The same kills again: LONGSHORE_EVERYTHING_SEED with the number that was printed. */
+const KILLS = Number(process.env['LONGSHORE_EVERYTHING_KILLS'] ?? 15);
+const SEED = Number(process.env['LONGSHORE_EVERYTHING_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** A judge has this long before a person answers in its place. Milliseconds. */
+const PATIENCE_MS = 8000;
+/** A round that takes longer hangs. Milliseconds. */
+const ROUND_MS = 200_000;
+
+let installation: Installation;
+beforeAll(async () => {
+  installation = await installAgents(AGENTS);
+}, 180_000);
+afterAll(() => installation[Symbol.asyncDispose](), 180_000);
+
+const start = (agent: string) => installation.longshore.start({ agent, user: 'ann', message: 'Go.' });
+
+/** A person who allows whatever waits. */
+function allowEverything(): AsyncDisposable {
+  const over = new AbortController();
+  const allowing = (async () => {
+    while (!over.signal.aborted) {
+      for (const { conversationId, agentId, status } of await installation.longshore.list({ state: 'awaiting-approval', limit: 1000 })) {
+        for (const { callId, requestedAtMs } of status.pendingApprovals) {
+          if (agentId === 'judged' && Date.now() - requestedAtMs < PATIENCE_MS) continue;
+          await installation.longshore.approve(conversationId, { callId, answer: 'allow-once', by: 'bob' }).catch(() => undefined);
+        }
+      }
+      await sleep(100);
+    }
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await allowing;
+    },
+  };
+}
+
+/** One conversation of each kind, all at the same time. */
+const KINDS: Record<string, (chat: Chat) => Promise<void>> = {
+  async tree(chat) {
+    expect(await chat.reply()).toBe('The tree has worked.');
+    const below = (await installation.longshore.list({ limit: 1000 })).filter(({ status }) => status.parent?.path.includes(chat.id));
+    expect(below).toHaveLength(BELOW_ROOT);
+  },
+  async client(chat) {
+    const counted: string[] = [];
+    void chat.tools({ count: (_input, { callId }) => counted.push(callId) });
+    expect(await chat.reply()).toBe('The client has counted.');
+    expect([counted.length, new Set(counted).size]).toEqual([CLIENT_CALLS, CLIENT_CALLS]);
+  },
+  async long(chat) {
+    expect(await chat.reply()).toBe('It was long.');
+    await untilEvent(chat, ({ type }) => type === 'context.compacted');
+  },
+  async rewinder(chat) {
+    expect(await chat.reply()).toBe('First.');
+    const again = await chat.send('Again.');
+    expect(await chat.reply(again.turnId)).toBe('Second.');
+    const [first] = await chat.checkpoints();
+    await chat.rewind(first?.checkpointId ?? '');
+    const anew = await chat.send('Anew.');
+    expect(await chat.reply(anew.turnId)).toBe('Second.');
+    const shown = (await chat.transcript()).flatMap(({ entry, rewound }) =>
+      entry.role === 'tool' && !rewound ? [JSON.stringify(entry.content.map((part) => (part.type === 'text' ? part.text : '')))] : [],
+    );
+    expect(shown[1]).toContain('first');
+    expect(shown[1]).not.toContain('second');
+  },
+  async judged(chat) {
+    expect(await chat.reply()).toBe('It was judged.');
+  },
+  async form(chat) {
+    expect(await chat.answer()).toEqual({ high: '12:04' });
+  },
+  async asking(chat) {
+    expect(await chat.reply()).toBe('It was allowed.');
+  },
+  async coder(chat) {
+    expect(await chat.reply()).toBe('The code has worked.');
+  },
+};
+
+async function round(tally: Tally): Promise<void> {
+  const chats = await Promise.all(
+    Object.entries(KINDS).map(async ([agent, converse]) => {
+      const chat = await start(agent);
+      await converse(chat);
+      await chat.close();
+      return chat;
+    }),
+  );
+  for (const chat of chats) {
+    await until(async () => (await chat.status()).state === 'closed', `${chat.id} is closed`);
+    await checkTree(installation.longshore, chat, tally);
+  }
+}
+
+/** What a round that hangs waits for. */
+async function openConversations() {
+  const rows = await installation.longshore.list({ limit: 1000 });
+  return rows
+    .filter(({ state }) => state !== 'closed')
+    .map(({ conversationId, agentId, status: { state, runningCalls, waitingCalls, lastTurn, sandboxTier, paused } }) => {
+      return { conversationId, agentId, state, runningCalls, waitingCalls, lastTurn, sandboxTier, paused };
+    });
+}
+
+async function openWorkflows(): Promise<string[]> {
+  const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233' });
+  try {
+    const open: string[] = [];
+    const query = `TaskQueue = '${installation.name}' and ExecutionStatus = 'Running'`;
+    for await (const { workflowId } of new Client({ connection }).workflow.list({ query })) open.push(workflowId);
+    return open;
+  } finally {
+    await connection.close();
+  }
+}
+
+test(
+  `everything at once, while workers are killed ${KILLS} times: nothing is lost, doubled, overspent or left`,
+  async () => {
+    const tally: Tally = { conversations: 0, calls: 0, effects: 0, tasks: 0, events: 0 };
+    const begunMs = Date.now();
+    await using killing = await killWorkers(installation, randomFrom(SEED), KILLS);
+    await using _person = allowEverything();
+    let rounds = 0;
+    try {
+      do {
+        await inTime(round(tally), ROUND_MS, () => new Error('a round has not ended'));
+        rounds += 1;
+      } while (killing.kills() < KILLS);
+      await killing.stop();
+    } finally {
+      const seconds = Math.round((Date.now() - begunMs) / 1000);
+      console.log(JSON.stringify({ seed: SEED, kills: killing.kills(), rounds, seconds, ...tally, open: await openConversations() }, null, 1));
+    }
+    expect(killing.kills()).toBe(KILLS);
+    await until(async () => (await openWorkflows()).length === 0, 'no workflow is open');
+    expect((await installation.longshore.list({ limit: 1000 })).filter(({ state }) => state !== 'closed')).toEqual([]);
+    const states = ['creating', 'running', 'frozen', 'hibernated', 'stopped', 'archived', 'lost'] as const;
+    expect(await installation.store.sandboxes.list({ states: [...states] })).toEqual([]);
+    await installation.reap();
+    expect([await installation.containers(), await installation.volumes()]).toEqual([[], []]);
+  },
+  60_000 + KILLS * 30_000,
+);

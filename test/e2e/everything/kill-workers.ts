@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Installation, WorkerProcess } from '../support.ts';
+
+/** Numbers from 0 to 1 that are the same for the same seed. */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export interface Killing extends AsyncDisposable {
+  /** Until now. */
+  kills(): number;
+  /** No more are killed. */
+  stop(): Promise<void>;
+}
+
+/** Of two workers, kills one after the other at random moments, each of which has another in its place, up to a number of kills. */
+export async function killWorkers(installation: Installation, random: () => number, most: number): Promise<Killing> {
+  let kills = 0;
+  const over = new AbortController();
+  const working: WorkerProcess[] = [installation.startWorker(), installation.startWorker()];
+  let next = installation.startWorker();
+  await Promise.all(working.map(({ ready }) => ready));
+  const killing = (async () => {
+    while (kills < most && !over.signal.aborted) {
+      await sleep(500 + random() * 2500, undefined, { signal: over.signal }).catch(() => undefined);
+      if (over.signal.aborted) return;
+      const [killed] = working.splice(Math.floor(random() * working.length), 1);
+      await killed?.kill();
+      kills += 1;
+      await next.ready;
+      working.push(next);
+      next = installation.startWorker();
+    }
+  })();
+  const stop = async () => {
+    over.abort();
+    await killing;
+    await next.ready;
+  };
+  return { kills: () => kills, stop, [Symbol.asyncDispose]: stop };
+}

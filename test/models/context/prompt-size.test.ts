@@ -1,0 +1,38 @@
+import { promptTokens } from '../../../src/models/context/prompt-size.ts';
+import type { StoredEntry, TranscriptEntry } from '../../../src/contracts/transcript.ts';
+import { compaction } from './transcripts.ts';
+
+const at = '2027-01-31T09:00:00.000Z';
+const storedAs = (entries: TranscriptEntry[]): StoredEntry[] => entries.map((entry, index) => ({ seq: index + 1, turnId: 'turn_1', at, entry }));
+const asked = (text: string): TranscriptEntry => ({ role: 'user', content: [{ type: 'text', text }] });
+const called = (inputTokens: number): TranscriptEntry => ({
+  role: 'assistant',
+  parts: [{ type: 'tool-call', callId: 'call_1', tool: 'shell:run', arguments: { command: 'ls' } }],
+  usage: { inputTokens, outputTokens: 10 },
+});
+const result = (text: string): TranscriptEntry => ({ role: 'tool', callId: 'call_1', tool: 'shell:run', content: [{ type: 'text', text }], isError: false });
+const parts = (entries: TranscriptEntry[]) => ({ transcript: storedAs(entries), compactions: [], instructions: '', tools: [], recall: 'recall' });
+
+test('what the provider counted is believed, and what was added since is estimated', () => {
+  const prompt = parts([asked('x'.repeat(3_000)), called(5_000), result('y'.repeat(3_000))]);
+  const tokens = promptTokens(prompt);
+  expect(tokens).toBeGreaterThan(6_010);
+  expect(tokens).toBeLessThan(6_100);
+});
+
+test('after a compaction the estimate is corrected by how far off it was', () => {
+  const prompt = parts([asked('x'.repeat(3_000)), called(2_100), result('y'.repeat(30_000))]);
+  const whole = promptTokens(prompt);
+  const compactions = [compaction(1, 3, { outputsTo: 2 })];
+  const after = promptTokens({ ...prompt, compactions });
+  // The estimate of the first prompt is about 1050 tokens, and the provider counted twice as many.
+  expect(whole).toBeGreaterThan(12_000);
+  expect(after).toBeGreaterThan(2_100);
+  expect(after).toBeLessThan(2_500);
+  expect(promptTokens({ ...prompt, compactions: [compaction(1, 3, { outputsTo: 2 }, 3)] })).toBeGreaterThan(20_000);
+});
+
+test('an image counts as an image, however large its file is', () => {
+  const image: TranscriptEntry = { role: 'user', content: [{ type: 'image', mediaType: 'image/png', data: 'A'.repeat(4_000_000) }] };
+  expect(promptTokens(parts([image]))).toBeLessThan(2_000);
+});

@@ -1,0 +1,36 @@
+import { compareLines } from '../../src/patches/compare-lines.ts';
+
+const text = (content: string) => Buffer.from(content);
+const hunks = (before: string, after: string) => compareLines(text(before), text(after), { leftMs: 1000 }).hunks.toString();
+
+test('hunks have three lines around each change, and changes that are near each other share one', () => {
+  const before = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`).join('');
+  const after = before.replace('2\n', 'two\n').replace('\n9\n', '\nnine\n').replace('\n30\n', '\n30');
+  const compared = compareLines(text(before), text(after), { leftMs: 1000 });
+  expect(compared).toMatchObject({ added: 3, removed: 3, exact: true });
+  expect(compared.hunks.toString().match(/@@.*@@/g)).toEqual(['@@ -1,12 +1,12 @@', '@@ -27,4 +27,4 @@']);
+});
+
+test('an end without a line break is told, and an empty text has no lines', () => {
+  expect(hunks('a', 'a\n')).toBe('@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n');
+  expect(hunks('', 'a\n')).toBe('@@ -0,0 +1,1 @@\n+a\n');
+  expect(hunks('a\nb', '')).toBe('@@ -1,2 +0,0 @@\n-a\n-b\n\\ No newline at end of file\n');
+});
+
+test('what would take long counts as replaced, and holds the process up for a moment only', () => {
+  const random = (seed: number, lines: number) => text(Array.from({ length: lines }, (_, index) => `${(index * seed) % 65_537}\n`).join(''));
+  const hostile: [Buffer, Buffer][] = [
+    [random(7919, 90_000), random(104_729, 90_000)],
+    [Buffer.alloc(4_000_000, '\n'), Buffer.alloc(4_000_000, 'x\n')],
+    [Buffer.alloc(4_000_000, 'x'), Buffer.alloc(4_000_000, 'y')],
+  ];
+  for (const [before, after] of hostile) {
+    const started = process.cpuUsage();
+    const compared = compareLines(before, after, { leftMs: 10_000 });
+    const { user } = process.cpuUsage(started);
+    expect(user).toBeLessThan(2_000_000);
+    expect(compared.hunks.length).toBeGreaterThan(before.length + after.length);
+  }
+  const budget = { leftMs: 0 };
+  expect(compareLines(text('a\nb\n'), text('a\nc\n'), budget)).toMatchObject({ exact: false, added: 2, removed: 2 });
+});
