@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(async () => rm(directory, { recursive: true, force: true }));
 
 test.each([
-  ['a context that has begun the code', 'interpreter_call.py', 'one', 'one', '{"type": "started", "pid": PID}\n'],
+  ['a context that has begun the code', 'interpreter_call.py', 'one', 'one', '{"type": "turn", "pid": PID}\n{"type": "started"}\n'],
   ['a context that was ended before it had begun', 'interpreter_call.py', 'one', 'one', ''],
   ['the keeper of a server that has the request', 'mcp_call.py', 'tools', 'mcp-tools', '{"type": "made"}\n'],
 ])(

@@ -21,6 +21,8 @@ _END_POLL = 0.01
 _CREDENTIALS = struct.Struct('3i')
 # Connections that have not sent their request yet.
 _SILENT = 64
+# Bytes for the name of a process.
+_CLIENT = 64
 # The longest code, with each of its characters escaped.
 _MAX_REQUEST = 512 * 1024 * 1024
 
@@ -37,6 +39,19 @@ def listen(name: str) -> socket.socket:
     # One atomic step: a client finds either the former listener or the new one.
     os.rename(new, path)
     return listener
+
+
+class Served:
+    """Says for which client a listener works, for `is_left_behind`. The file stays open: code may use up descriptors and disk."""
+
+    def __init__(self, name: str) -> None:
+        self._fd = os.open(_path_of(name, 'client'), os.O_WRONLY | os.O_CREAT, 0o600)
+        self.is_now('')
+
+    def is_now(self, client: str) -> None:
+        """'' for none."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self._fd, client.encode()[:_CLIENT].ljust(_CLIENT), 0)
 
 
 class Requests:
@@ -119,6 +134,32 @@ def peer_of(connection: socket.socket) -> int:
     return 0
 
 
+def this_process() -> str:
+    """Names a process for `Served`."""
+    return f'{os.getpid()} {_start_of(os.getpid())}'
+
+
+def is_left_behind(name: str) -> bool:
+    """Whether the listener of a name works for a client that has ended."""
+    try:
+        with open(_path_of(name, 'client')) as file:
+            pid, start = file.read().split()
+        return _start_of(int(pid)) != start
+    except (OSError, ValueError):
+        return False
+
+
+def _start_of(pid: int) -> str:
+    """When a process was started; '' for one that has ended."""
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            # The name, in parentheses, can have any characters.
+            fields = file.read().rpartition(')')[2].split()
+    except OSError:
+        return ''
+    return '' if fields[0] == 'Z' else fields[19]
+
+
 def await_end(pid: int) -> None:
     """Waits for a moment until the supervisor has noticed that a program has ended. Otherwise the next client would not start the program again,
     and would wait for a listener that does not exist."""
@@ -130,11 +171,11 @@ def await_end(pid: int) -> None:
         time.sleep(_END_POLL)
 
 
-def _path_of(name: str) -> str:
+def _path_of(name: str, kind: str = 'sock') -> str:
     directory = os.environ.get('LONGSHORE_CODE') or f'/tmp/.longshore-code-{os.getuid()}'
     os.makedirs(directory, mode=0o700, exist_ok=True)
     status = os.lstat(directory)
     # Other users of the sandbox could have created it before, to receive what our clients send.
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         sys.exit(f'{directory} is not a directory of this user alone; remove it')
-    return os.path.join(directory, f'{name}.sock')
+    return os.path.join(directory, f'{name}.{kind}')

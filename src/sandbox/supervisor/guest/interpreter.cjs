@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const { PassThrough, Writable } = require('node:stream');
 const repl = require('node:repl');
-const { listen } = require('./interpreter_clients.cjs');
+const { listen, takeTurn } = require('./interpreter_clients.cjs');
 const { Teller, describe, namedError } = require('./interpreter_output.cjs');
 const { requireHere, scriptOf, withValueInFront } = require('./interpreter_source.cjs');
 
@@ -37,19 +37,22 @@ async function run(request, write) {
   count += 1;
   teller = new Teller(write);
   const started = Date.now();
-  teller.tell('started', { pid: process.pid, count });
+  const stopped = new Promise((_, reject) => (interrupted = reject));
+  stopped.catch(() => undefined);
+  teller.tell('started', { count });
   let error;
   let leave = () => undefined;
   try {
     leave = enter(request);
     server.context.require = requireHere();
     const code = scriptOf(request);
-    if (process.env.LONGSHORE_GUEST) await offerTools(code);
-    const value = await evaluate(code, `<code ${count}>`);
+    if (process.env.LONGSHORE_GUEST) await Promise.race([offerTools(code), stopped]);
+    const value = await Promise.race([evaluate(code, `<code ${count}>`), stopped]);
     if (value !== undefined && !request.code.trimEnd().endsWith(';')) teller.show(value);
   } catch (problem) {
     error = describe(problem);
   }
+  interrupted = () => undefined;
   leave();
   const { cut, untold } = teller;
   teller.tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut, untold }) });
@@ -92,10 +95,7 @@ async function offerTools(code) {
 
 function evaluate(code, name) {
   return new Promise((resolve, reject) => {
-    interrupted = reject;
     server.eval(`${withValueInFront(code)}\n`, server.context, name, (error, value) => (error ? reject(error.err ?? error) : resolve(value)));
-  }).finally(() => {
-    interrupted = () => undefined;
   });
 }
 
@@ -115,16 +115,18 @@ for (const name of ['stdout', 'stderr']) {
 /** Runs one piece of code after the other, in the order of the clients of the context. */
 function serve(name) {
   let turn = Promise.resolve();
-  listen(name, (client, request) => {
-    turn = turn.then(() => serveOne(client, request)).catch(() => client.destroy());
+  const tellServed = listen(name, (client, request) => {
+    turn = turn.then(() => serveOne(client, request, tellServed)).catch(() => client.destroy());
   });
 }
 
-async function serveOne(client, request) {
-  if (client.destroyed) return;
+async function serveOne(client, request, tellServed) {
+  if (!(await takeTurn(client))) return;
+  tellServed(String(request.client ?? ''));
   const gone = () => interrupted(namedError('Interrupted', 'the client of the code has disconnected'));
   client.on('close', gone);
   await run(request, (line) => client.write(`${line}\n`));
+  tellServed('');
   client.off('close', gone);
   client.end();
 }

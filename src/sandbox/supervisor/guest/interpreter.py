@@ -1,8 +1,9 @@
 """Runs Python code and reports its output, results and end, as the guest. Without arguments: one piece of code, given on stdin. With a name: a
 context that stays alive, whose clients (interpreter_call.py) each bring a piece.
 
-A request is one line of JSON: `code`, `cwd` when there is one, `env`. Reports are lines of JSON: `started`, then `stdout`, `stderr`,
-`result` in the order in which they came, then `ended`."""
+A request is one line of JSON: `code`, `cwd` when there is one, `env`, and for a context `client`, which names the process of the client. Reports are
+lines of JSON: `started`, then `stdout`, `stderr`, `result` in the order in which they came, then `ended`. A context first reports `turn` with its
+`pid`, and begins when the client has answered with an empty line."""
 
 from __future__ import annotations
 
@@ -68,11 +69,12 @@ class Interpreter:
         for capture in self._captures:
             capture.teller = teller
         started = time.monotonic()
-        teller.tell('started', pid=os.getpid(), count=self._count)
         error = None
         try:
-            self.busy = True
             try:
+                # The client interrupts the code from the report on; before, an interrupt would be ignored.
+                self.busy = True
+                teller.tell('started', count=self._count)
                 self._execute(request)
                 self._show_figures()
             finally:
@@ -224,19 +226,30 @@ def _size(part: Any) -> int:
 
 def _serve(interpreter: Interpreter, name: str) -> None:
     """Serves one client after the other."""
+    served = guest_socket.Served(name)
     listener = guest_socket.listen(name)
     signal.signal(signal.SIGINT, lambda number, frame: _interrupt(interpreter))
     for client, line in guest_socket.Requests(listener):
         with client:
             request = _parse(line)
-            if request is None:
+            if request is None or not _take_turn(client):
                 continue
+            served.is_now(str(request.get('client', '')))
             done = threading.Event()
             threading.Thread(target=_watch, args=(client, interpreter, done), daemon=True).start()
             interpreter.run(request, Teller(client.fileno()))
             done.set()
+            served.is_now('')
             with contextlib.suppress(OSError):
                 client.shutdown(socket.SHUT_RDWR)
+
+
+def _take_turn(client: socket.socket) -> bool:
+    """False when the client has gone: its code must not begin."""
+    with contextlib.suppress(OSError):
+        client.sendall(json.dumps({'type': 'turn', 'pid': os.getpid()}).encode() + b'\n')
+        return bool(client.recv(1))
+    return False
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -258,8 +271,11 @@ def _watch(client: socket.socket, interpreter: Interpreter, done: threading.Even
     with contextlib.suppress(OSError):
         while client.recv(4096):
             pass
-    if not done.is_set():
-        os.kill(os.getpid(), signal.SIGINT)
+    while not done.is_set():
+        if interpreter.busy:
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        done.wait(0.01)
 
 
 def main() -> None:

@@ -5,18 +5,46 @@ const path = require('node:path');
 
 /** Connections that have not sent their request yet. */
 const MAX_SILENT = 64;
+/** For the name of a client's process. */
+const CLIENT_BYTES = 64;
 /** The longest text that a string can hold here. */
 const MAX_REQUEST = 512 * 1024 * 1024 - 25;
 
 const silent = new Set();
 
-/** The socket appears under its name once it can be connected to. */
+/** The socket appears under its name once it can be connected to. Returns a function that says for which client the context works, '' for none. */
 function listen(name, onRequest) {
   const socketPath = path.join(ownDirectory(), `${name}.sock`);
+  const tellServed = openServed(path.join(ownDirectory(), `${name}.client`));
   fs.rmSync(socketPath, { force: true });
   fs.rmSync(`${socketPath}.new`, { force: true });
   const listener = net.createServer({ allowHalfOpen: false }, (client) => receive(client, (request) => onRequest(client, request)));
   listener.listen(`${socketPath}.new`, () => fs.renameSync(`${socketPath}.new`, socketPath));
+  return tellServed;
+}
+
+/** `is_left_behind` of guest_socket.py reads it. The file stays open: code may use up descriptors and disk. */
+function openServed(file) {
+  const fd = fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_CREAT, 0o600);
+  const tell = (client) => {
+    try {
+      fs.writeSync(fd, Buffer.alloc(CLIENT_BYTES, ' ').fill(client, 0, Buffer.byteLength(client)), 0, CLIENT_BYTES, 0);
+    } catch {
+      // Without it, code that never waits is not ended when its client was killed.
+    }
+  };
+  tell('');
+  return tell;
+}
+
+/** Tells a client that its code begins now. False when the client has gone: its code must not begin. */
+function takeTurn(client) {
+  return new Promise((resolve) => {
+    if (client.destroyed) return resolve(false);
+    client.once('data', () => resolve(true));
+    client.once('close', () => resolve(false));
+    client.write(`${JSON.stringify({ type: 'turn', pid: process.pid })}\n`);
+  });
 }
 
 /** Reads the one line that a client sends. Clients that are slow or send nothing do not delay the others: when there are too many, the oldest is dropped. */
@@ -61,4 +89,4 @@ function ownDirectory() {
   throw new Error(`${directory} is not a directory of this user alone; remove it`);
 }
 
-module.exports = { listen };
+module.exports = { listen, takeTurn };

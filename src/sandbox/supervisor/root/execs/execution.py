@@ -52,6 +52,8 @@ class Execution:
         self.followers: list[Follower] = []
         self.may_write = True
         """False when it was started without room for its files."""
+        self.grace = _GRACE
+        """Seconds from SIGTERM to SIGKILL."""
         self.due: float | None = None
         """The active time at which `on_due` has to be called."""
         self._journal = journal
@@ -168,7 +170,7 @@ class Execution:
 
     def _end_tree(self, now: bool) -> int:
         if self._kill_at is None or now:
-            self._kill_at = self._loop.now() + (_KILL_AGAIN if now else _GRACE)
+            self._kill_at = self._loop.now() + (_KILL_AGAIN if now else self.grace)
         found = processes.signal_tree(self._pid, signal.SIGKILL if now else signal.SIGTERM)
         self._schedule()
         return found

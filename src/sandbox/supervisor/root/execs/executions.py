@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _SIGNALS = {name: getattr(signal, name) for name in ('SIGTERM', 'SIGKILL', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGSTOP', 'SIGCONT')}
 
+_GRACE_OF_CALL = 15.0
+
 
 class Executions:
     def __init__(self, journal: Journal, loop: Loop, nursery: Nursery, users: Users, methods: Methods, environment: dict[str, str]) -> None:
@@ -210,6 +212,9 @@ class Executions:
             ) from error
         execution = Execution(exec_id, spec, spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
         execution.may_write = most is None
+        if fields.get('program') == 'call':
+            # It ends its context first where that is necessary, even on a busy machine: without it, the code would run on.
+            execution.grace = _GRACE_OF_CALL
         if desk is not None:
             execution.desk = desk
             desk.on_hold = execution.hold_clock
