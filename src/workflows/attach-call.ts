@@ -1,4 +1,4 @@
-import { ActivityFailure, CancellationScope, isCancellation, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, TimeoutFailure } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { FinishedCall } from '../contracts/sub-agent.ts';
 import type { ConversationData } from './state/conversation-data.ts';
@@ -8,7 +8,7 @@ import { mustEnd } from './state/conversation-state.ts';
 import { endSubAgent, leaveInBackground, shareOf } from './state/sub-agents.ts';
 import { letGoOfSubAgent } from './sub-agents.ts';
 import { freezeForPause } from './pause.ts';
-import type { RunningConversation } from './running.ts';
+import { endedByCancel, type RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 
 /** How one attach ended: as the tool reports, without an answer because the workflow cancelled it, or with a failure that retries did not correct. */
@@ -65,7 +65,7 @@ export function attachCall(
     },
     (error: unknown) => {
       unwatch();
-      return leave(running, attached, failedAttach(call, error));
+      return leave(running, attached, failedAttach(attached, error));
     },
   );
 }
@@ -112,10 +112,8 @@ async function interrupt(conversationId: string, { call, scope }: Attached): Pro
   }
 }
 
-function failedAttach(call: ProposedCall, error: unknown): AttachEnd {
-  if (isCancellation(error)) return { outcome: 'cancelled' };
-  if (!(error instanceof ActivityFailure)) throw error;
-  const timedOut = error.cause instanceof TimeoutFailure;
+function failedAttach({ call, scope }: Attached, error: unknown): AttachEnd {
+  const timedOut = error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
   if (timedOut && call.retry === 'once') {
     return {
       outcome: 'failed',
@@ -123,6 +121,8 @@ function failedAttach(call: ProposedCall, error: unknown): AttachEnd {
       message: 'The worker that ran this call died or stopped answering; it is not known whether the call took effect. It was not run again.',
     };
   }
+  if (endedByCancel(error, scope)) return { outcome: 'cancelled' };
+  if (!(error instanceof ActivityFailure)) throw error;
   return { outcome: 'failed', settlement: 'failed', message: `${call.tool} failed: ${error.cause?.message ?? error.message}` };
 }
 

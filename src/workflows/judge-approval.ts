@@ -1,10 +1,10 @@
-import { CancellationScope, condition, isCancellation, TemporalFailure } from '@temporalio/workflow';
+import { CancellationScope, condition, TemporalFailure } from '@temporalio/workflow';
 import type { JudgeCallResult } from '../contracts/judging.ts';
 import { judgeCall } from './activities.ts';
 import { recordRequest, resolve } from './record-approval.ts';
 import type { Approval } from './state/conversation-data.ts';
 import { countJudging, takeVerdict, whyNotJudged } from './state/judge-state.ts';
-import type { RunningConversation } from './running.ts';
+import { endedByCancel, type RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
 
 const JUDGE = 'judge';
@@ -49,7 +49,7 @@ async function verdictAbout(running: RunningConversation, place: StepPlace, call
   try {
     return await judgeCall({ conversationId, agentId, ...place, callId, tool, ...(limits.budget.costUsd !== undefined && { priceRequired: true }) });
   } catch (error) {
-    if (isCancellation(error)) return 'stopped';
+    if (endedByCancel(error, CancellationScope.current())) return 'stopped';
     if (!(error instanceof TemporalFailure)) throw error;
     return handedOver(running, place, callId, tool, 'The judge could not be asked.');
   }

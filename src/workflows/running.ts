@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation, log } from '@temporalio/workflow';
+import { ActivityFailure, CancellationScope, isCancellation, log, patched, TimeoutFailure } from '@temporalio/workflow';
 import { createTurns } from '../common/turns.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
@@ -8,6 +8,9 @@ import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
 import { showToOperators } from './show/show-to-operators.ts';
+
+/** Patch id. Before it, a call whose worker died while the call was let go for a pause ended as failed. */
+const DEATH_IN_CANCEL = 'death-in-cancel';
 
 /** A running conversation: its state, and the only way by which that state is saved and shown. */
 export interface RunningConversation {
@@ -150,11 +153,17 @@ export async function unlessEnded<Result>(running: RunningConversation, work: ()
   try {
     return await result;
   } catch (error) {
-    if (isCancellation(error)) return 'ended';
+    if (endedByCancel(error, scope)) return 'ended';
     throw error;
   } finally {
     unwatch();
   }
+}
+
+/** Whether an activity ended because its scope was cancelled: it says so, or its worker died before it could. */
+export function endedByCancel(error: unknown, scope: Pick<CancellationScope, 'consideredCancelled'>): boolean {
+  if (isCancellation(error)) return true;
+  return scope.consideredCancelled && error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && patched(DEATH_IN_CANCEL);
 }
 
 /** An id from the workflow's own clock and randomness, the same on every replay. */

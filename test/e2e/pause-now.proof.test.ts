@@ -59,3 +59,37 @@ test('a worker that is asked to stop detaches from the command, and the next one
   expect(await toldOutput(installation, chat)).toBe(stdout);
   await chat.close();
 }, 300_000);
+
+test.each(['pause', 'interrupt'] as const)(
+  'a worker that dies before it lets go of a command, as a %s wants it, loses nothing of the command',
+  async (wish) => {
+    await using installation = await install([
+      { call: 'shell:run', with: { command: 'echo started; until [ -e go ]; do sleep 0.1; done; echo once >> log; cat log' } },
+      { say: 'Finished.' },
+    ]);
+    const first = installation.startWorker();
+    await first.ready;
+    const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
+    await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
+    await installation.startWorker().ready;
+    // The server does not know of its death when the wish comes: it waits for the worker to let go.
+    await first.kill();
+    if (wish === 'pause') {
+      await chat.pause({ mode: 'now' });
+      await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
+      await chat.resume();
+      await until(async () => (await chat.status()).sandboxTier === 'running', 'its sandbox runs');
+      const [container = ''] = await installation.containers();
+      await runCommand('docker', ['exec', '--user', 'user', container, 'touch', '/home/user/go']);
+      expect(await chat.reply()).toBe('Finished.');
+      expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'started\nonce\n' });
+    } else {
+      await chat.interrupt();
+      await until(async () => (await chat.status()).lastTurn !== undefined, 'the turn has ended');
+      expect((await chat.status()).lastTurn).toMatchObject({ outcome: 'interrupted' });
+      expect(JSON.stringify(await resultsOf(chat))).toContain('started');
+    }
+    await chat.close();
+  },
+  300_000,
+);
