@@ -14,6 +14,9 @@ export const CLIENT_CALLS = 3;
 /** Words that differ: lines that are alike are shown to a model as one. */
 const BERTHS = ['anchor', 'bollard', 'crane', 'dock', 'ebb'];
 
+/** What is written into plan and memory, one after the other. */
+export const ENTRIES = ['fog', 'gale', 'hail'];
+
 const calls = (...given: [string, JsonObject, JsonObject?][]): ScriptedStep => ({
   calls: given.map(([call, input, expect]) => ({ call, with: input, ...(expect && { expect }) })),
   usage,
@@ -31,6 +34,13 @@ from longshore import tools
 for berth in ${JSON.stringify(BERTHS)}:
     tools.shell.run(command=f"sleep 0.2; echo {berth} >> log; sleep 0.2")
 print("called")
+`;
+
+const PLOT = `
+class Plot:
+    def _repr_png_(self):
+        return bytes.fromhex("89504e470d0a1a0a") + b"x" * 9000
+Plot()
 `;
 
 /** Every feature that a conversation has, each in a kind of conversation. */
@@ -67,6 +77,34 @@ export const AGENTS: Record<string, ScriptedAgent> = {
     checkpoints: 'turn',
     steps: [calls(mark('first')), say('First.'), calls(show), calls(mark('second')), say('Second.')],
   },
+  forker: {
+    checkpoints: 'step',
+    steps: [calls(mark('first')), say('First.'), calls(mark('second')), calls(show), say('Second.'), calls(mark('third')), calls(show), say('Third.')],
+  },
+  attacher: {
+    steps: [
+      calls(['attachments:save', { attachment: 'chart.png', path: 'in/chart.png' }, { isError: false }]),
+      calls(['code:run', { language: 'python', code: PLOT, context: 'main' }]),
+      calls(mark('attached')),
+      calls(['shell:run', { command: 'sha256sum in/chart.png; cat log' }]),
+      say('I have saved it.'),
+    ],
+  },
+  writer: {
+    plan: true,
+    memory: 'user',
+    skills: ['./skills/*'],
+    steps: [
+      ...ENTRIES.flatMap((text, version) => [
+        calls(['plan:write', { items: [{ text, status: 'in_progress' }] }], ['memory:write', { path: 'log.md', content: text, version }]),
+        calls(['skills:read', { skill: 'tide-tables' }, { isError: false }], mark(text)),
+        calls(['shell:run', { command: 'python3 .longshore-skills/tide-tables/scripts/passage.py 5' }, { exitCode: 0 }]),
+      ]),
+      calls(show),
+      say('All is written.'),
+    ],
+  },
+  paused: { steps: [...BERTHS.map((berth) => calls(mark(berth))), calls(show), say('I was paused.')] },
   judged: {
     approval: [{ tool: 'shell:run', decide: 'auto' }],
     judge: { model: 'scripted/scripts/judge.yaml', rules: ['Work in the sandbox is fine.'] },
@@ -97,6 +135,8 @@ export const LINES: Record<string, { exactly?: string[]; atLeast?: string[] }> =
   client: { exactly: Array.from({ length: CLIENT_CALLS }, () => 'beside') },
   long: { exactly: BERTHS },
   judged: { exactly: ['judged-1', 'judged-2'] },
+  writer: { exactly: ENTRIES },
+  paused: { exactly: BERTHS },
   form: { exactly: ['form'] },
   asking: { exactly: ['asked-1', 'asked-2'] },
   coder: { exactly: BERTHS },

@@ -1,11 +1,13 @@
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import type { Chat } from '../../../src/client.ts';
 import { inTime } from '../../../src/common/in-time.ts';
-import { installAgents, until, untilEvent, type Installation } from '../support.ts';
-import { AGENTS, BELOW_ROOT, CLIENT_CALLS } from './agents.ts';
+import { killWorkers, randomFrom } from '../kill-workers.ts';
+import { installAgents, until, type Installation } from '../support.ts';
+import { AGENTS } from './agents.ts';
 import { checkTree, type Tally } from './checks.ts';
-import { killWorkers, randomFrom } from './kill-workers.ts';
+import { kindsOf } from './kinds.ts';
 
 /** The longer form: LONGSHORE_EVERYTHING_KILLS=100. The same kills again: LONGSHORE_EVERYTHING_SEED with the number that was printed. */
 const KILLS = Number(process.env['LONGSHORE_EVERYTHING_KILLS'] ?? 15);
@@ -18,10 +20,9 @@ const ROUND_MS = 200_000;
 let installation: Installation;
 beforeAll(async () => {
   installation = await installAgents(AGENTS);
+  await cp('examples/agents/skills', join(installation.environment['LONGSHORE_AGENTS'] ?? '', 'skills'), { recursive: true });
 }, 180_000);
 afterAll(() => installation[Symbol.asyncDispose](), 180_000);
-
-const start = (agent: string) => installation.longshore.start({ agent, user: 'ann', message: 'Go.' });
 
 /** A person who allows whatever waits. */
 function allowEverything(): AsyncDisposable {
@@ -46,60 +47,16 @@ function allowEverything(): AsyncDisposable {
 }
 
 /** One conversation of each kind, all at the same time. */
-const KINDS: Record<string, (chat: Chat) => Promise<void>> = {
-  async tree(chat) {
-    expect(await chat.reply()).toBe('The tree has worked.');
-    const below = (await installation.longshore.list({ limit: 1000 })).filter(({ status }) => status.parent?.path.includes(chat.id));
-    expect(below).toHaveLength(BELOW_ROOT);
-  },
-  async client(chat) {
-    const counted: string[] = [];
-    void chat.tools({ count: (_input, { callId }) => counted.push(callId) });
-    expect(await chat.reply()).toBe('The client has counted.');
-    expect([counted.length, new Set(counted).size]).toEqual([CLIENT_CALLS, CLIENT_CALLS]);
-  },
-  async long(chat) {
-    expect(await chat.reply()).toBe('It was long.');
-    await untilEvent(chat, ({ type }) => type === 'context.compacted');
-  },
-  async rewinder(chat) {
-    expect(await chat.reply()).toBe('First.');
-    const again = await chat.send('Again.');
-    expect(await chat.reply(again.turnId)).toBe('Second.');
-    const [first] = await chat.checkpoints();
-    await chat.rewind(first?.checkpointId ?? '');
-    const anew = await chat.send('Anew.');
-    expect(await chat.reply(anew.turnId)).toBe('Second.');
-    const shown = (await chat.transcript()).flatMap(({ entry, rewound }) =>
-      entry.role === 'tool' && !rewound ? [JSON.stringify(entry.content.map((part) => (part.type === 'text' ? part.text : '')))] : [],
-    );
-    expect(shown[1]).toContain('first');
-    expect(shown[1]).not.toContain('second');
-  },
-  async judged(chat) {
-    expect(await chat.reply()).toBe('It was judged.');
-  },
-  async form(chat) {
-    expect(await chat.answer()).toEqual({ high: '12:04' });
-  },
-  async asking(chat) {
-    expect(await chat.reply()).toBe('It was allowed.');
-  },
-  async coder(chat) {
-    expect(await chat.reply()).toBe('The code has worked.');
-  },
-};
-
-async function round(tally: Tally): Promise<void> {
+async function round(number: number, random: () => number, tally: Tally): Promise<void> {
   const chats = await Promise.all(
-    Object.entries(KINDS).map(async ([agent, converse]) => {
-      const chat = await start(agent);
-      await converse(chat);
-      await chat.close();
-      return chat;
+    Object.entries(kindsOf(installation, random)).map(async ([agent, { message, converse }]) => {
+      const chat = await installation.longshore.start({ agent, user: `ann-${number}`, message: 'Go.', ...message });
+      const all = [chat, ...((await converse(chat)) ?? [])];
+      for (const each of all) await each.close();
+      return all;
     }),
   );
-  for (const chat of chats) {
+  for (const chat of chats.flat()) {
     await until(async () => (await chat.status()).state === 'closed', `${chat.id} is closed`);
     await checkTree(installation.longshore, chat, tally);
   }
@@ -132,12 +89,13 @@ test(
   async () => {
     const tally: Tally = { conversations: 0, calls: 0, effects: 0, tasks: 0, events: 0 };
     const begunMs = Date.now();
-    await using killing = await killWorkers(installation, randomFrom(SEED), KILLS);
+    const random = randomFrom(SEED);
+    await using killing = await killWorkers(installation, random, KILLS);
     await using _person = allowEverything();
     let rounds = 0;
     try {
       do {
-        await inTime(round(tally), ROUND_MS, () => new Error('a round has not ended'));
+        await inTime(round(rounds, random, tally), ROUND_MS, () => new Error('a round has not ended'));
         rounds += 1;
       } while (killing.kills() < KILLS);
       await killing.stop();

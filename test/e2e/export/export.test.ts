@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
-import { extract } from 'tar-stream';
 import { connect, type Chat, type Longshore } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, type Installation } from '../support.ts';
+import { readArchive } from './read-archive.ts';
 
 /** A conversation as one file: the same through the client, the HTTP API and the command line. */
 const MAKE = String.raw`mkdir -p src/deep && echo 'print(1)' > src/main.py && chmod 755 src/main.py && head -c 3000000 /dev/zero > src/deep/big && ln -s src link && : > 'odd "é' && : > "$(printf 'raw\377')"`;
@@ -39,24 +37,6 @@ afterAll(async () => {
   if (directory) await rm(directory, { recursive: true, force: true });
 }, 180_000);
 
-/** Contents by name in the order of the archive; of long ones the digest. */
-async function read(archive: Readable | Buffer): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  const tar = extract();
-  const gunzip = createGunzip();
-  gunzip.pipe(tar);
-  if (Buffer.isBuffer(archive)) gunzip.end(archive);
-  else archive.on('error', (error) => tar.destroy(error)).pipe(gunzip);
-  gunzip.on('error', (error) => tar.destroy(error));
-  for await (const entry of tar) {
-    const pieces: Buffer[] = [];
-    for await (const piece of entry as AsyncIterable<Buffer>) pieces.push(piece);
-    const content = Buffer.concat(pieces);
-    const text = content.length > 1_000_000 ? createHash('sha256').update(content).digest('hex') : content.toString();
-    found.set(`${entry.header.name.replace(/\/$/, '')}${entry.header.type === 'directory' ? ' (directory)' : ''}`, text);
-  }
-  return found;
-}
 const linesOf = (text: string | undefined) =>
   (text ?? '')
     .trimEnd()
@@ -66,7 +46,7 @@ const linesOf = (text: string | undefined) =>
 const withoutTime = (found: Map<string, string>) => new Map([...found].map(([name, text]) => [name, text.replace(/"exportedAt": "[^"]*"/, '')]));
 
 test('has texts for people and for programs, the log and the files, in the same order each time', async () => {
-  const found = await read(await chat.export());
+  const found = await readArchive(await chat.export());
   expect([...found.keys()]).toEqual([
     'README.md',
     'conversation.json',
@@ -107,19 +87,19 @@ test('has texts for people and for programs, the log and the files, in the same 
   });
   const shown = found.get('transcript.md') ?? '';
   expect(shown).toContain('````text\n# Not a heading\n```\nsh\n```\\u202e \\u0007\n````\n');
-  expect(withoutTime(await read(await remote.export(chat)))).toEqual(withoutTime(found));
+  expect(withoutTime(await readArchive(await remote.export(chat)))).toEqual(withoutTime(found));
 }, 120_000);
 
 test('is written to a file by the command line, and without files it does not touch the sandbox', async () => {
   const out = join(directory, 'conversation.tar.gz');
   expect(await runLine(installation.longshore, ['export', chat.id, '--out', out])).toMatchObject({ code: 0, out: `${chat.id} is in ${out}.\n` });
-  expect([...(await read(await readFile(out))).keys()]).toContain('files/src/main.py');
+  expect([...(await readArchive(await readFile(out))).keys()]).toContain('files/src/main.py');
   const talker = await installation.longshore.start({ agent: 'talker', user: 'user-1', message: 'Hi.' });
   await talker.reply();
-  const found = await read(await talker.export());
+  const found = await readArchive(await talker.export());
   expect([...found.keys()]).toEqual(['README.md', 'conversation.json', 'transcript.md', 'transcript.jsonl', 'events.jsonl']);
   expect(found.get('README.md')).toContain('There are no files: the conversation has had no sandbox.');
-  const plain = await read(await remote.export(chat.id, { files: false }));
+  const plain = await readArchive(await remote.export(chat.id, { files: false }));
   expect(plain.get('README.md')).toContain('There are no files: they were not asked for.');
 }, 120_000);
 
@@ -136,6 +116,6 @@ test('needs the scope of files for files, belongs to one tenant, and says when t
   begun.destroy();
   await chat.close();
   await until(async () => (await installation.store.sandboxes.ofConversation(chat.id))?.state === 'destroyed', 'its sandbox is gone');
-  const found = await read(await chat.export());
+  const found = await readArchive(await chat.export());
   expect(found.get('README.md')).toContain('There are no files: the sandbox was removed with its files when the conversation ended.');
 }, 120_000);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Installation, WorkerProcess } from '../support.ts';
+import type { Installation, WorkerProcess } from './support.ts';
 
 /** Numbers from 0 to 1 that are the same for the same seed. */
 export function randomFrom(seed: number): () => number {
@@ -15,7 +15,7 @@ export function randomFrom(seed: number): () => number {
 export interface Killing extends AsyncDisposable {
   /** Until now. */
   kills(): number;
-  /** No more are killed. */
+  /** No more are killed: those that are there go on working until the end of this object, which ends them. */
   stop(): Promise<void>;
 }
 
@@ -43,5 +43,12 @@ export async function killWorkers(installation: Installation, random: () => numb
     await killing;
     await next.ready;
   };
-  return { kills: () => kills, stop, [Symbol.asyncDispose]: stop };
+  return {
+    kills: () => kills,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await Promise.all([...working, next].map((worker) => worker.kill()));
+    },
+  };
 }
