@@ -27,6 +27,8 @@ export type {
   HandlerContext,
   ResultOptions,
   ServeToolsOptions,
+  RequestedClientTool,
+  RequestedClientTools,
 } from './client/client-tools/client-tool-types.ts';
 export type { Memory, MemoryOf } from './client/memory/memory-types.ts';
 export type { MemoryContent, MemoryFile, MemoryVersion, MemoryWriter } from './contracts/memory/memory.ts';

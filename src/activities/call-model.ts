@@ -79,7 +79,7 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       const stored = findAnswer(transcript, args.stepId);
       if (!stored && storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
       const entries = await noteAgentsMd(args, agent, { transcript, compactions, isAnswered: stored !== undefined });
-      const dependencies = { ...parts, registry: await registryInConversation(parts.registry, agent, args) };
+      const dependencies = { ...parts, registry: await registryInConversation(parts, agent, args) };
       const offer = await offerTools(dependencies, args, agent, recallsIn(agent, compactions), savesIn(transcript));
       const output = await outputFor(parts, args, agent);
       const asked = withForm(offer, output);

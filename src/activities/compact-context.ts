@@ -62,7 +62,7 @@ async function compact(parts: CompactionParts, args: CompactContextArgs): Promis
   const compacting = compactingOf(agent);
   const newest = transcript.at(-1);
   if (!compacting || !newest) return { changed: false };
-  const registry = await registryInConversation(parts.registry, agent, args);
+  const registry = await registryInConversation(parts, agent, args);
   const prompt = promptOf(await offerTools({ ...parts, registry }, args, agent, true, savesIn(transcript)), registry, transcript, compactions);
   const tokensBefore = promptTokens(prompt);
   const { leftOut, usage } = await choose(parts, args, { agent, compacting, prompt, tokensBefore });

@@ -31,7 +31,7 @@ export function createEditArguments({ store, agents, ...parts }: Parts) {
 
   async function registryOf(conversationId: string): Promise<Registry> {
     const conversation = await store.conversations.get(conversationId);
-    return conversation ? registryInConversation(parts.registry, agents.get(conversation.agentId), conversation) : parts.registry;
+    return conversation ? registryInConversation({ ...parts, store }, agents.get(conversation.agentId), conversation) : parts.registry;
   }
 
   async function edit(conversationId: string, callId: string, tool: RegisteredTool, edited: JsonObject): Promise<EditArgumentsResult> {

@@ -45,7 +45,7 @@ export function createExecuteTool(parts: Parts) {
     const claim = within
       ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
       : await store.toolCalls.claim(args.callId, args.hash, started);
-    const registry = await registryInConversation(parts.registry, parts.agents.get(args.agentId), args);
+    const registry = await registryInConversation({ ...parts, store }, parts.agents.get(args.agentId), args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':

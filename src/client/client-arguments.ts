@@ -2,9 +2,9 @@ import type { RewindOptions } from '../contracts/checkpoints/checkpoint.ts';
 import { FORK_FILES, type ForkOptions } from '../contracts/forks/fork.ts';
 import { z } from 'zod';
 import { attachmentList } from './attachments/read-attachments.ts';
+import { requestedTools } from './client-tools/requested-tools.ts';
 import { outputSchema } from './output-schema.ts';
 import { permissionBound } from '../definitions/agents/agent-schema.ts';
-import type { JsonObject } from '../contracts/json.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { CompactArgs } from '../contracts/transcript.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
@@ -31,6 +31,7 @@ const start = z.strictObject({
   message: z.unknown().optional(),
   attachments: attachmentList.optional(),
   output: outputSchema.optional(),
+  clientTools: requestedTools.optional(),
   tenant: id.optional(),
   unattended: z.boolean().optional(),
   closeWhenDone: z.boolean().optional(),
@@ -41,6 +42,7 @@ const send = z.strictObject({
   whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional(),
   attachments: attachmentList.optional(),
   output: outputSchema.optional(),
+  clientTools: requestedTools.optional(),
 });
 const events = z.strictObject({ afterSeq: count.optional(), signal: signal.optional() });
 const tree = z.strictObject({ after: textSchema(50_000).optional(), signal: signal.optional() });
@@ -164,7 +166,7 @@ export const forkOptions = (given: unknown) => readOptions('options of fork', fo
 export const auditOptions = (given: unknown) => readOptions('options of audit.list', auditQuery, given) as AuditQuery;
 /** Attachments are a message even without a text. */
 export function startOptions(given: unknown) {
-  const options = readOptions('options of start', start, given) as StartOptions & { output?: JsonObject };
+  const options = readOptions('options of start', start, given) as Omit<StartOptions, 'output' | 'clientTools'> & Pick<SendRequest, 'output' | 'clientTools'>;
   return options.message === undefined && options.attachments?.length ? { ...options, message: '' } : options;
 }
 export const sendOptions = (given: unknown) => readOptions('options of send', send, given) as SendRequest;

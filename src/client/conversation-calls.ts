@@ -1,7 +1,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { AttachmentContent } from '../contracts/attachments/media.ts';
 import type { AuditAction, AuditSource } from '../contracts/audit.ts';
-import type { ClientAnsweredArgs } from '../contracts/client-tool.ts';
+import type { ClientAnsweredArgs, ClientTools } from '../contracts/client-tool.ts';
 import type { CompactArgs } from '../contracts/transcript.ts';
 import type {
   PauseArgs,
@@ -20,7 +20,9 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Store } from '../store/store.ts';
 import { keepAttachments } from './attachments/keep-attachments.ts';
 import { readAttachments } from './attachments/read-attachments.ts';
+import { acceptTools, type RequestedTools } from './client-tools/requested-tools.ts';
 import { checkMessageText } from './check-message.ts';
+import { findAgent, type AgentSource } from './start-conversation.ts';
 import { checkOutputIn } from './output-schema.ts';
 import { temporalFailure } from './temporal/temporal-failures.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
@@ -48,10 +50,11 @@ const REWIND_DEADLINE_MS = 300_000;
 interface CallParts {
   store: Store;
   temporal: Pick<TemporalLink, 'address' | 'client'>;
+  agents: AgentSource;
 }
 
 /** The messages to a running conversation, with their errors translated. */
-export function createConversationCalls({ store, temporal }: CallParts, by: AuditSource): ConversationCalls {
+export function createConversationCalls({ store, temporal, agents }: CallParts, by: AuditSource): ConversationCalls {
   const note = notesOf(store, by);
   const translated: ConversationCalls['translated'] = async (conversationId, call) => {
     try {
@@ -79,11 +82,12 @@ export function createConversationCalls({ store, temporal }: CallParts, by: Audi
   return {
     translated,
     signal,
-    async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy, output, attachments } = {}) {
+    async send(conversationId, text, { messageId = makeId('msg', Date.now(), Math.random), whenBusy, output, attachments, clientTools } = {}) {
       checkMessageText(text, attachments);
       const contents = await readAttachments(attachments);
       if (output) await checkOutputIn(store, conversationId, output);
-      const isNew = await putMessage(store, conversationId, { messageId, text, output, attachments: contents });
+      const accepted = clientTools && (await acceptToolsIn({ store, agents }, conversationId, clientTools));
+      const isNew = await putMessage(store, conversationId, messageId, { text, output, attachments: contents, clientTools: accepted });
       const turnId = isNew ? undefined : await store.transcript.turnOf(conversationId, messageId);
       if (turnId !== undefined) return { turnId, messageId, duplicate: true };
       // The workflow detects duplicates of messages that wait, and of the newest ones, by the message id. Each update has its own id: for a repeated update
@@ -114,18 +118,29 @@ export function createConversationCalls({ store, temporal }: CallParts, by: Audi
   };
 }
 
+/** @throws CLIENT_TOOLS_REFUSED, CONVERSATION_NOT_FOUND */
+async function acceptToolsIn(
+  { store, agents }: Pick<CallParts, 'store' | 'agents'>,
+  conversationId: string,
+  requested: RequestedTools,
+): Promise<ClientTools | undefined> {
+  const row = await store.conversations.get(conversationId);
+  if (!row) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
+  return acceptTools(await findAgent(agents, row.agentId), requested, { tenant: row.tenantId, unattended: row.status.unattended });
+}
+
 interface NewMessage {
-  messageId: string;
   text: string;
   output: JsonObject | undefined;
   attachments: AttachmentContent[];
+  clientTools: ClientTools | undefined;
 }
 
 /** Stores the message, and its attachments before it, unless there is a message with this id: then that one counts. Returns whether it is new. */
-async function putMessage(store: Store, conversationId: string, { messageId, text, output, attachments }: NewMessage): Promise<boolean> {
-  if (attachments.length === 0) return store.messages.put(conversationId, messageId, text, output);
+async function putMessage(store: Store, conversationId: string, messageId: string, { text, attachments, ...more }: NewMessage): Promise<boolean> {
+  if (attachments.length === 0) return store.messages.put(conversationId, messageId, text, more);
   if (await store.messages.read(conversationId, messageId)) return false;
-  return store.messages.put(conversationId, messageId, text, output, await keepAttachments(store, conversationId, attachments));
+  return store.messages.put(conversationId, messageId, text, { ...more, attachments: await keepAttachments(store, conversationId, attachments) });
 }
 
 type UpdateArgs = SendMessageArgs | ResolveApprovalArgs | RevokeAllowedToolArgs | RewindArgs;

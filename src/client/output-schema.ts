@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import type { CompileSchema } from '../plugins/schemas/validate-arguments.ts';
 
 /** A schema of zod as JSON Schema, or a JSON Schema as it is. */
-const asJsonSchema = z.unknown().transform((given, context) => {
+export const asJsonSchema = z.unknown().transform((given, context) => {
   if (!isZod(given)) return given;
   try {
     // Without what zod adds to it beside the schema.
@@ -31,10 +31,15 @@ let compile: CompileSchema | undefined;
 
 /** Compiles the schema of a message in a thread with a time limit, before anything is stored. @throws OUTPUT_INVALID */
 export async function checkOutput(owner: string, output: JsonObject): Promise<void> {
+  await checkSchema(`answers of ${owner}`, output, unusable);
+}
+
+/** Compiles a schema that a caller has given. @throws what `unusable` makes of the reason */
+export async function checkSchema(owner: string, schema: JsonObject, unusable: (why: string, cause?: Error) => Error): Promise<void> {
   // The validators of schemas are loaded by the first message that has one.
   const { createSchemaCompiler } = await import('../plugins/schemas/validate-arguments.ts');
   compile ??= createSchemaCompiler();
-  await compile(`answers of ${owner}`, output, unusable).compiled();
+  await compile(owner, schema, unusable).compiled();
 }
 
 /** The same for a message to a conversation that exists. @throws OUTPUT_INVALID, CONVERSATION_NOT_FOUND */

@@ -1,6 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { limitsOf } from '../definitions/agents/limits-of.ts';
 import type { AttachmentContent } from '../contracts/attachments/media.ts';
+import type { ClientTools } from '../contracts/client-tool.ts';
 import type { Agent, AgentLimits, Budget } from '../contracts/agent.ts';
 import { CONVERSATION_WORKFLOW, type ConversationInput, type ConversationStatus, type QueuedMessage } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
@@ -14,6 +15,7 @@ import type { NewFork } from '../store/conversation/forks.ts';
 import type { Store } from '../store/store.ts';
 import { keepAttachments } from './attachments/keep-attachments.ts';
 import { readAttachments } from './attachments/read-attachments.ts';
+import { acceptTools, type RequestedTools } from './client-tools/requested-tools.ts';
 import { checkMessageText } from './check-message.ts';
 import { checkOutput } from './output-schema.ts';
 import { initialSearchAttributes } from './temporal/search-attributes.ts';
@@ -40,8 +42,9 @@ export interface StartParts {
 const CONVERSATION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** What programs of ours may say besides. */
-export interface StartRequest extends Omit<StartOptions, 'output'> {
+export interface StartRequest extends Omit<StartOptions, 'output' | 'clientTools'> {
   output?: JsonObject;
+  clientTools?: RequestedTools;
   /** The schedule that starts the conversation. */
   scheduledBy?: ScheduledBy;
   /** The conversation is that of a sub-agent. */
@@ -63,6 +66,7 @@ export async function startConversation(parts: StartParts, options: StartRequest
   if (options.conversationId !== undefined) checkId(options.conversationId);
   await checkOutputOf(options);
   const agent = await findAgent(parts.agents, options.agent);
+  const clientTools = await toolsOf(agent, options);
   const client = await parts.temporal.client();
   const input = makeInput(agent, options);
   const { conversationId } = input;
@@ -71,7 +75,7 @@ export async function startConversation(parts: StartParts, options: StartRequest
   const status = initialStatus(input);
   const isNew = await create(parts.store, status, options.fork);
   if (options.conversationId !== undefined) await refuseForeign(parts.store, input, options);
-  if (input.firstMessage) await putMessage(parts.store, input.firstMessage.messageId, { ...options, conversationId, attachments });
+  if (input.firstMessage) await putMessage(parts.store, input.firstMessage.messageId, { ...options, conversationId, attachments, clientTools });
   try {
     if (await startWorkflow(client, parts, input)) return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
     if (isNew && (await isForeign(client, conversationId, parts.taskQueue))) throw failure('CONVERSATION_EXISTS', { conversationId });
@@ -95,13 +99,25 @@ async function create({ conversations, forks }: StartParts['store'], status: Con
 interface FirstMessage extends Pick<StartRequest, 'message' | 'output'> {
   conversationId: string;
   attachments: AttachmentContent[];
+  clientTools: ClientTools | undefined;
 }
 
 /** A repetition finds the message with its attachments. */
-async function putMessage(store: StartParts['store'], messageId: string, { conversationId, message = '', output, attachments }: FirstMessage): Promise<void> {
+async function putMessage(
+  store: StartParts['store'],
+  messageId: string,
+  { conversationId, message = '', output, attachments, clientTools }: FirstMessage,
+): Promise<void> {
   const isKept = attachments.length > 0 && (await store.messages.read(conversationId, messageId)) !== undefined;
   const kept = isKept ? [] : await keepAttachments(store, conversationId, attachments);
-  await store.messages.put(conversationId, messageId, message, output, kept);
+  await store.messages.put(conversationId, messageId, message, { output, attachments: kept, clientTools });
+}
+
+async function toolsOf(agent: Agent, { clientTools, message, tenant = DEFAULT_TENANT, unattended }: StartRequest): Promise<ClientTools | undefined> {
+  if (clientTools && message === undefined) {
+    throw failure('CLIENT_TOOLS_REFUSED', { problem: 'there is no message that they belong to', fix: 'Declare them with the first message' });
+  }
+  return acceptTools(agent, clientTools, { tenant, unattended });
 }
 
 async function checkOutputOf({ output, message, tenant = DEFAULT_TENANT }: StartRequest): Promise<void> {

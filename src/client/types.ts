@@ -24,7 +24,8 @@ import type { UsageReport } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { ConversationRow } from '../store/store.ts';
 import type { AttachmentCalls, AttachmentOptions, ChatAttachments } from './attachments/attachment-types.ts';
-import type { ChatTools, ClientTools } from './client-tools/client-tool-types.ts';
+import type { ChatTools, ClientTools, RequestedClientTools } from './client-tools/client-tool-types.ts';
+import type { RequestedTools } from './client-tools/requested-tools.ts';
 import type { AuditLog, Keys, Plugins, TenantLimits, UsageOptions } from './types/installation-types.ts';
 import type { Memory } from './memory/memory-types.ts';
 import type { Schedules } from './types/schedule-types.ts';
@@ -62,6 +63,11 @@ export interface StartOptions extends AttachmentOptions {
   message?: string;
   /** What the answer to the first message has to fit, in place of the `output` of the agent. */
   output?: OutputSchema;
+  /**
+   * More tools that clients run, where the agent takes them from requests (`clientToolsFromRequests`). They hold until a message declares others. Fails with
+   * `CLIENT_TOOLS_REFUSED`.
+   */
+  clientTools?: RequestedClientTools;
   /** Default `default`. */
   tenant?: string;
   /** No person can approve calls: only tools that read and need no approval are offered and run, and what a judge allows. */
@@ -82,9 +88,11 @@ export interface SendOptions extends AttachmentOptions {
   whenBusy?: WhenBusy;
   /** What the answer has to fit, in place of the `output` of the agent. A message that joins a turn gives it to that turn. Fails with `OUTPUT_INVALID`. */
   output?: OutputSchema;
+  /** Tools that clients run from this message on, in place of those that were declared before; `{}` for none. As for `start`. */
+  clientTools?: RequestedClientTools;
 }
 /** The same, after its arguments were read. */
-export type SendRequest = Omit<SendOptions, 'output'> & { output?: JsonObject };
+export type SendRequest = Omit<SendOptions, 'output' | 'clientTools'> & { output?: JsonObject; clientTools?: RequestedTools };
 export interface SentMessage extends SendMessageResult {
   messageId: string;
 }

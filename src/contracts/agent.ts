@@ -1,5 +1,5 @@
 import type { CheckpointPolicy } from './checkpoints/checkpoint.ts';
-import type { ClientTool } from './client-tool.ts';
+import type { ClientTools } from './client-tool.ts';
 import type { JsonObject } from './json.ts';
 import type { MemoryScope } from './memory/memory.ts';
 import type { ContextOptions, DeferOptions } from './prompts/prompt-options.ts';
@@ -237,7 +237,9 @@ export interface Agent {
   /** Present when a rule says `auto`, or the agent has one nevertheless. */
   judge?: Judge;
   /** Tools that clients run, by the names under which they know them. Absent: none. */
-  clientTools?: Record<string, ClientTool>;
+  clientTools?: ClientTools;
+  /** Requests may declare more of them. */
+  clientToolsFromRequests?: true;
   /** Directories of skills, or patterns of them. Absent: none. */
   skills?: string[];
   /** The model is not told what the `AGENTS.md` in its sandbox says. */

@@ -28,6 +28,13 @@ export interface ClientTool {
   requireApproval: boolean;
 }
 
+/** Tools of clients by the names under which they know them. */
+export type ClientTools = Record<string, ClientTool>;
+
+/** How many tools a request may declare, and how long they may be as JSON. */
+export const MAX_REQUESTED_TOOLS = 64;
+export const MAX_REQUESTED_CHARACTERS = 65_536;
+
 /** Whether a client runs a call. */
 export interface RunByClient {
   client?: true;

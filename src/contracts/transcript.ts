@@ -1,3 +1,4 @@
+import type { ClientTools } from './client-tool.ts';
 import type { StoredMedia } from './attachments/media.ts';
 import type { JsonObject } from './json.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
@@ -27,7 +28,12 @@ export type AssistantPart =
  * sandbox: then its text is the guest's.
  */
 export type TranscriptEntry =
-  | { role: 'user'; content: ContentPart[] }
+  | {
+      role: 'user';
+      content: ContentPart[];
+      /** The tools of clients that the message declares, where they differ from those that were declared before; they hold from then on. */
+      clientTools?: ClientTools;
+    }
   | { role: 'assistant'; parts: AssistantPart[]; usage?: Usage }
   | { role: 'tool'; callId: string; tool: string; content: ContentPart[]; isError: boolean }
   | { role: 'note'; text: string; from?: 'sandbox' };

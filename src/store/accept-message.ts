@@ -26,11 +26,12 @@ const ACCEPT = `with ${newEvents('$4')}, new_entry as materialized (
 
 export function createMessageAcceptance({ database, announcer }: { database: Database; announcer: Announcer }): Pick<Store['conversations'], 'acceptMessage'> {
   return {
-    async acceptMessage({ turnId, messageId, text, attachments, events, status, replaces }) {
+    async acceptMessage({ turnId, messageId, text, attachments, clientTools, events, status, replaces }) {
       const { conversationId } = status;
       const entry: TranscriptEntry = {
         role: 'user',
         content: [...(text === '' && attachments.length > 0 ? [] : [{ type: 'text' as const, text }]), ...attachments],
+        ...(clientTools && { clientTools }),
       };
       const values = [conversationId, status.state, toJsonText(status), eventsText(events), turnId, messageId, toJsonText(entry), replaces === 'always'];
       const found = await appendingOnce(() => database.query('conversations.acceptMessage', ACCEPT, values));

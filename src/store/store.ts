@@ -6,7 +6,9 @@ import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import type { CompactionRows } from './compactions.ts';
+import type { ClientTools } from '../contracts/client-tool.ts';
 import type { StoredMedia } from '../contracts/attachments/media.ts';
+import type { MessageParts, StoredMessage } from './conversation/message-parts.ts';
 import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { RowsOfConversations } from './conversation/rows-of-conversations.ts';
 import type { ServiceRows } from './service/service-rows.ts';
@@ -58,11 +60,6 @@ export interface EventPage {
   bytes?: number;
 }
 
-export interface StoredMessage {
-  text: string;
-  attachments: StoredMedia[];
-}
-
 export interface TemporalNamespace {
   name: string;
   /** The server's own id; a namespace of the same name on another server has another id. Absent when it is not known. */
@@ -100,6 +97,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
       messageId: string;
       text: string;
       attachments: StoredMedia[];
+      clientTools: ClientTools | undefined;
       events: NewEvent[];
       status: ConversationStatus;
       replaces: 'always' | 'with-events';
@@ -110,7 +108,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
      * Stores a client's message, and the JSON Schema that the answer to it has to fit; two messages with the same id are one message (the first is kept).
      * Returns whether it was new.
      */
-    put(conversationId: string, messageId: string, text: string, output?: JsonObject, attachments?: StoredMedia[]): Promise<boolean>;
+    put(conversationId: string, messageId: string, text: string, more?: MessageParts): Promise<boolean>;
     get(conversationId: string, messageId: string): Promise<string | undefined>;
     /** Its text, and what it has besides. */
     read(conversationId: string, messageId: string): Promise<StoredMessage | undefined>;
@@ -126,6 +124,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string): Promise<boolean>;
     /** In order, with those that a rewind has taken back; of a number of entries at most, when given. */
     readAll(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
+    /** The tools of clients that the newest message with such tools declares; undefined when none does. */
+    clientTools(conversationId: string): Promise<ClientTools | undefined>;
     /** What is part of the conversation, in order. */
     read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
     /** The model's answer of a step. */

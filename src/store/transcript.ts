@@ -1,4 +1,5 @@
 import { failure } from '../contracts/errors.ts';
+import type { ClientTools } from '../contracts/client-tool.ts';
 import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import { entriesOf } from './database/entries-of.ts';
 import type { Database } from './database/database.ts';
@@ -36,6 +37,9 @@ const READ = `select seq, turn_id, step_id, at, entry, rewound
 
 const READ_ALL = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'seq > $2 order by seq limit $3')} entries order by seq limit $3`;
 
+const DECLARES = `entry->>'role' = 'user' and entry->'clientTools' is not null and not rewound order by seq desc limit 1`;
+const CLIENT_TOOLS = `select entry->'clientTools' as tools from ${entriesOf('$1', DECLARES)} entries order by seq desc limit 1`;
+
 const MESSAGE_OF = `select seq, turn_id, step_id, at, entry from transcript
   where conversation_id = $1 and turn_id = $2 and entry->>'role' = 'user' order by seq desc limit 1`;
 
@@ -67,6 +71,10 @@ export function createTranscript({ database }: { database: Database }): Store['t
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.addAnswer', ADD_ANSWER, values);
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       return result.added;
+    },
+    async clientTools(conversationId) {
+      const [row] = await database.query<{ tools: ClientTools }>('transcript.clientTools', CLIENT_TOOLS, [conversationId]);
+      return row?.tools;
     },
     async read(conversationId, afterSeq = 0, limit) {
       const rows = await database.query<Row>('transcript.read', READ, [conversationId, afterSeq, limit ?? null]);

@@ -112,7 +112,7 @@ function conversationsOn(client: Client, { store, agents, config }: WorkerOption
   const temporal = { address: config.TEMPORAL_ADDRESS, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS), client: async () => client };
   const source = { directory: config.LONGSHORE_AGENTS, load: async () => agents };
   const send: ConversationCalls['send'] = (conversationId, text, how) =>
-    createConversationCalls({ store, temporal }, { actor: { kind: 'conversation', id: conversationId } }).send(conversationId, text, how);
+    createConversationCalls({ store, temporal, agents: source }, { actor: { kind: 'conversation', id: conversationId } }).send(conversationId, text, how);
   const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
   return { startConversation: start, subAgents: createSubAgentCalls(client, start, send) };
 }

@@ -177,7 +177,7 @@ function addServers(plugins: PluginManager, mcp: McpServers, log: Logger): void 
 function tellBrokenAgents(registry: Registry, agents: ReadonlyMap<string, Agent>, log: Logger): void {
   for (const agent of agents.values()) {
     // The tools of MCP servers are added later, and those of clients in their conversations.
-    const own = new Set([...Object.keys(agent.mcp ?? {}), ...(agent.clientTools ? [CLIENT_PLUGIN] : [])]);
+    const own = new Set([...Object.keys(agent.mcp ?? {}), ...(agent.clientTools || agent.clientToolsFromRequests ? [CLIENT_PLUGIN] : [])]);
     const tools = agent.tools.filter((pattern) => !own.has(pattern.split(':')[0] ?? ''));
     try {
       registry.forAgent({ ...agent, tools });

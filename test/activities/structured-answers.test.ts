@@ -77,7 +77,7 @@ test('the model is told the schema, and an answer that fits is said to', async (
 
 test('the schema of the message takes the place of that of the agent', async () => {
   const args = await begin({ outputOf: 'msg_2' });
-  await store.messages.put(args.conversationId, 'msg_2', 'Hi', { type: 'array', items: { type: 'number' } });
+  await store.messages.put(args.conversationId, 'msg_2', 'Hi', { output: { type: 'array', items: { type: 'number' } } });
   const model = saying('[1, "2"]');
   expect(await ask(model, args)).toMatchObject({ answer: { outcome: 'refused', message: expect.stringContaining('/1: expected number, got string') } });
   expect(model.asked[0]?.output).toEqual({ type: 'array', items: { type: 'number' } });
@@ -118,7 +118,7 @@ test.each([
 
 test('a schema whose check takes too long refuses the answer, and the worker goes on', async () => {
   const args = await begin({ outputOf: 'msg_2' });
-  await store.messages.put(args.conversationId, 'msg_2', 'Hi', { type: 'string', pattern: '^(a+)+$' });
+  await store.messages.put(args.conversationId, 'msg_2', 'Hi', { output: { type: 'string', pattern: '^(a+)+$' } });
   expect(await ask(saying(JSON.stringify(`${'a'.repeat(60)}!`)), args)).toMatchObject({
     answer: { outcome: 'refused', message: expect.stringContaining('cannot be checked') },
   });

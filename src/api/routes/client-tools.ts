@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { id } from '../../common/arguments.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
-import { DEFAULT_LEASE_MS, MAX_LEASE_MS } from '../../contracts/client-tool.ts';
+import { DEFAULT_LEASE_MS, MAX_LEASE_MS, MAX_REQUESTED_TOOLS } from '../../contracts/client-tool.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { conversationOf } from './conversation-of.ts';
 import { conversationId, refusals } from './schemas.ts';
@@ -22,6 +22,24 @@ const call = {
   heldUntil: time.optional().meta({ description: 'A client has the call until then' }),
 };
 const holder = id.meta({ description: 'Names the client, such as a random id of a page', example: 'page-7c1e' });
+
+/** What a start or a message declares. */
+export const clientToolsBody = z
+  .record(
+    z.string(),
+    z.looseObject({
+      description: z.string().meta({ description: 'What it does; the model reads this' }),
+      parameters: z.record(z.string(), z.json()).optional().meta({ description: 'JSON Schema of the arguments, an object; default: no arguments' }),
+      output: z.record(z.string(), z.json()).optional().meta({ description: 'JSON Schema of the result; default: any JSON value' }),
+      timeout: z.union([z.string(), z.number()]).optional().meta({ description: 'How long a result is waited for; 0 for ever; default 10m', example: '30s' }),
+      otherwise: z.enum(['unavailable', 'fail']).optional().meta({ description: 'When no result has come: the model is told, or the turn fails' }),
+      requireApproval: z.boolean().optional(),
+    }),
+  )
+  .meta({
+    description: `Tools that clients run, by name, where the agent takes them from requests; up to ${MAX_REQUESTED_TOOLS}. They hold until a message declares others`,
+    example: { open_file: { description: 'Opens a file.', parameters: { type: 'object', properties: { path: { type: 'string' } } } } },
+  });
 
 /** The calls of tools that clients run. */
 export function addClientToolRoutes(api: Api, parts: RouteParts): void {

@@ -1,23 +1,24 @@
 import { z } from 'zod';
-import type { Attachment } from '../../client/attachments/attachment-types.ts';
 import { sendOptions, startOptions } from '../../client/client-arguments.ts';
 import { startConversation, type StartRequest } from '../../client/start-conversation.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { stableJson } from '../../common/stable-json.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
+import { toClientTools } from '../../definitions/agents/client-tool-schema.ts';
 import { asKept } from '../../store/database/json-text.ts';
 import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { requireRoom } from '../auth/require-room.ts';
 import { attachmentsBody, BODY_WITH_ATTACHMENTS } from './attachments.ts';
+import { clientToolsBody } from './client-tools.ts';
 import { conversationOf } from './conversation-of.ts';
 import { conversationId, conversationParams, idempotencyHeader, outputSchema, refusals, turn } from './schemas.ts';
 import { haveSameAttachments } from './same-attachments.ts';
 import { requireWait, wait, waited } from './turns.ts';
 
-const MESSAGE_ERRORS = ['MESSAGE_INVALID', 'ATTACHMENT_INVALID', 'ATTACHMENTS_FULL', 'OUTPUT_INVALID'] as const;
+const MESSAGE_ERRORS = ['MESSAGE_INVALID', 'ATTACHMENT_INVALID', 'ATTACHMENTS_FULL', 'OUTPUT_INVALID', 'CLIENT_TOOLS_REFUSED'] as const;
 const idempotency = z.looseObject(idempotencyHeader);
 const started = z.object({ conversationId, turnId: z.string().optional(), turn: turn.optional() });
 const sent = z.object({ messageId: z.string(), turnId: z.string(), duplicate: z.boolean(), turn: turn.optional() });
@@ -57,6 +58,7 @@ function addStart(api: Api, parts: RouteParts): void {
           message: z.string().optional().meta({ example: 'What is the tide at noon?' }),
           attachments: attachmentsBody.optional(),
           output: outputSchema.optional(),
+          clientTools: clientToolsBody.optional(),
           tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
           unattended: z.boolean().optional().meta({ description: 'No person can approve calls' }),
           closeWhenDone: z.boolean().optional(),
@@ -97,9 +99,9 @@ async function start(parts: RouteParts, ids: RepeatableIds | undefined, options:
 }
 
 /** @throws IDEMPOTENCY_MISMATCH when the conversation was started by another request with the same key */
-async function refuseOther({ store }: RouteParts, ids: RepeatableIds, id: string, { agent, user, message, output, attachments }: StartRequest): Promise<void> {
+async function refuseOther({ store }: RouteParts, ids: RepeatableIds, id: string, { agent, user, message, ...given }: StartRequest): Promise<void> {
   const row = await store.conversations.get(id);
-  const isSame = message === undefined || (await isSameMessage(store, id, ids.id('msg'), { message, output, attachments }));
+  const isSame = message === undefined || (await isSameMessage(store, id, ids.id('msg'), message, given));
   if (row?.agentId !== agent || row.userId !== user || !isSame) throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
 }
 
@@ -108,13 +110,20 @@ async function isSameMessage(
   { messages }: RouteParts['store'],
   conversation: string,
   messageId: string,
-  { message, output, attachments }: { message: string; output: JsonObject | undefined; attachments: Attachment[] | undefined },
+  message: string,
+  { output, attachments, clientTools }: Pick<StartRequest, 'output' | 'attachments' | 'clientTools'>,
 ): Promise<boolean> {
   const found = await messages.read(conversation, messageId);
   if (found === undefined) return true;
   const known = await messages.outputOf(conversation, messageId);
   const areSame = await haveSameAttachments(found.attachments, attachments);
-  return areSame && found.text === message && asKept(stableJson(known ?? null)) === asKept(stableJson(output ?? null));
+  const tools = clientTools && (toClientTools(clientTools) as unknown as JsonObject);
+  const knownTools = found.clientTools as unknown as JsonObject | undefined;
+  return areSame && found.text === message && isSameJson(known, output) && isSameJson(knownTools, tools);
+}
+
+function isSameJson(known: JsonObject | undefined, given: JsonObject | undefined): boolean {
+  return asKept(stableJson(known ?? null)) === asKept(stableJson(given ?? null));
 }
 
 function addSend(api: Api, parts: RouteParts): void {
@@ -150,6 +159,7 @@ function addSend(api: Api, parts: RouteParts): void {
           whenBusy: z.enum(['queue', 'steer', 'interrupt', 'reject']).optional().meta({ description: 'What to do while a turn runs; default queue' }),
           messageId: z.string().optional().meta({ description: 'Two messages with one id are one message; generated when absent' }),
           output: outputSchema.optional(),
+          clientTools: clientToolsBody.optional(),
         }),
         response: { 200: sent, 202: sent, ...refusals },
       },
@@ -160,8 +170,7 @@ function addSend(api: Api, parts: RouteParts): void {
       const { message, ...options } = body;
       const ids = body.messageId === undefined ? repeatableIds(parts, caller, headers, id) : undefined;
       const messageId = body.messageId ?? ids?.id('msg');
-      const { output, attachments } = sendOptions(options);
-      const isOther = ids && messageId !== undefined && !(await isSameMessage(store, id, messageId, { message, output, attachments }));
+      const isOther = ids && messageId !== undefined && !(await isSameMessage(store, id, messageId, message, sendOptions(options)));
       if (isOther) throw failure('IDEMPOTENCY_MISMATCH', { key: ids.key });
       requireWait(parts, request);
       await requireRoom(store, request);

@@ -1,6 +1,25 @@
-import type { ClaimedCall, ClientCall } from '../../contracts/client-tool.ts';
+import type { ClaimedCall, ClientCall, ClientToolExpiry } from '../../contracts/client-tool.ts';
+import type { OutputSchema } from '../types.ts';
 import type { ConversationEvent } from '../../contracts/events.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
+
+/** A tool that a request declares for clients to run. */
+export interface RequestedClientTool {
+  /** What it does. The model reads this. */
+  description: string;
+  /** Of its arguments, an object: a JSON Schema or a schema of zod. Default: no arguments. */
+  parameters?: OutputSchema | undefined;
+  /** Of its result. Default: any JSON value. */
+  output?: OutputSchema | undefined;
+  /** How long a result is waited for: a text such as `30s`, or milliseconds. 0: without limit. Default 10 minutes. */
+  timeout?: string | number | undefined;
+  /** When no result has come in time: `unavailable` (default) tells the model, `fail` ends the turn as failed. */
+  otherwise?: ClientToolExpiry | undefined;
+  /** Whether a person has to allow each call. Default false. */
+  requireApproval?: boolean | undefined;
+}
+/** By the names under which clients know them: a letter, then letters, digits, `-` and `_`. */
+export type RequestedClientTools = Record<string, RequestedClientTool>;
 
 export interface ClaimOptions {
   callId: string;

@@ -53,6 +53,7 @@ export const ERRORS = {
     retryable: true,
   },
   MESSAGE_INVALID: { message: 'Message refused: {problem}. {fix}', httpStatus: 400, retryable: false },
+  CLIENT_TOOLS_REFUSED: { message: '"clientTools" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },
   OUTPUT_INVALID: { message: '"output" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },
   ANSWER_INVALID: {
     message: 'The answer of the agent does not fit the schema of its output: {problems}. The transcript has its text; ask again, or correct the schema.',

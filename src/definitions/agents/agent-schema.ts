@@ -5,8 +5,8 @@ import { VARIABLE } from '../../plugins/api/plugin-details.ts';
 import type { Json } from '../../contracts/json.ts';
 import { MAX_OUTPUT_SCHEMA } from '../../contracts/output.ts';
 import { MEMORY_SCOPES } from '../../contracts/memory/memory.ts';
-import { CLIENT_TOOL_NAME } from '../../contracts/client-tool.ts';
 import { duration } from '../../common/duration.ts';
+import { clientToolsSchema } from './client-tool-schema.ts';
 import { sandboxSchema } from '../parse/sandbox-schema.ts';
 
 const count = z.int().min(1);
@@ -181,22 +181,6 @@ const plugin = z.union(
   'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }, with permissions or without',
 );
 
-const jsonSchema = z.record(z.string(), z.json());
-const clientTool = z.strictObject({
-  description: z.string().min(1).describe('What it does. The model reads this.'),
-  parameters: jsonSchema
-    .refine((schema) => schema['type'] === 'object', 'has to be the JSON Schema of an object, with type: object')
-    .default({ type: 'object', properties: {} })
-    .describe('JSON Schema of the arguments, an object. Default: no arguments.'),
-  output: jsonSchema.optional().describe('JSON Schema of the result. Default: any JSON value.'),
-  timeout: duration.default(600_000).describe('How long a result is waited for. 0 waits for ever. Default 10m.'),
-  otherwise: z
-    .enum(['unavailable', 'fail'])
-    .default('unavailable')
-    .describe('unavailable: the model is told that no result came. fail: the turn fails. Default unavailable.'),
-  requireApproval: z.boolean().default(false).describe('Whether a person has to allow each call. Rules of the agent come first. Default false.'),
-});
-
 /** An agent as it is written, in YAML or with `defineAgent`. */
 export const agentSchema = z.strictObject({
   id: z
@@ -265,10 +249,13 @@ export const agentSchema = z.strictObject({
     .optional()
     .describe('Whether the model is told what the AGENTS.md in the working directory of its sandbox says, as a note that is marked as data. Default on.'),
   plan: z.boolean().optional().describe('Whether the agent has plan:write, with which it keeps a list of steps that people see while it works. Default false.'),
-  clientTools: z
-    .record(z.string().regex(CLIENT_TOOL_NAME, 'has to be a letter, then letters, digits, - and _, 64 at most'), clientTool)
+  clientTools: clientToolsSchema
     .optional()
     .describe('Tools that clients run: pages, editors, services. The tool of the name open_file is client:open_file in rules.'),
+  clientToolsFromRequests: z
+    .boolean()
+    .optional()
+    .describe('Whether those who start a conversation or send a message may declare more tools that clients run. Default false.'),
 });
 
 /** The keys of an agent; durations are texts such as `30s` or milliseconds. */

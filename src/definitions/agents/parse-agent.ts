@@ -1,9 +1,9 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { Agent, Judge, McpServer, PluginPin, RuleDecision, SubAgent } from '../../contracts/agent.ts';
-import type { ClientTool } from '../../contracts/client-tool.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { MemoryScope } from '../../contracts/memory/memory.ts';
+import { toClientTools } from './client-tool-schema.ts';
 import { agentSchema } from './agent-schema.ts';
 import { invalidDefinition, plainDefinition, type DefinitionSource } from '../parse/invalid-definition.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
@@ -28,6 +28,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     mcp,
     agents,
     clientTools,
+    clientToolsFromRequests,
     output,
     judge,
     context,
@@ -60,8 +61,15 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     ...knowledgeOf({ plan, skills, agentsMd }, source),
     ...judgeOf(judge, approval, source),
     ...(agents && { agents: Object.fromEntries(Object.entries(agents).map(([name, use]) => [name, subAgentOf(use)])) }),
-    ...(clientTools && { clientTools: Object.fromEntries(Object.entries(clientTools).map(([name, tool]) => [name, clientToolOf(tool)])) }),
+    ...clientToolsOf({ clientTools, clientToolsFromRequests }),
   };
+}
+
+function clientToolsOf({
+  clientTools,
+  clientToolsFromRequests,
+}: Pick<z.output<typeof agentSchema>, 'clientTools' | 'clientToolsFromRequests'>): Pick<Agent, 'clientTools' | 'clientToolsFromRequests'> {
+  return { ...(clientTools && { clientTools: toClientTools(clientTools) }), ...(clientToolsFromRequests === true && { clientToolsFromRequests }) };
 }
 
 /** What is at its default is left out. */
@@ -91,10 +99,6 @@ function judgeOf(judge: Judge | undefined, rules: { decide: RuleDecision }[], so
 
 function memoryOf(memory: MemoryScope | 'off' | undefined): Pick<Agent, 'memory'> {
   return memory === undefined || memory === 'off' ? {} : { memory };
-}
-
-function clientToolOf({ timeout: timeoutMs, ...tool }: NonNullable<z.output<typeof agentSchema>['clientTools']>[string]): ClientTool {
-  return { ...withoutUndefined(tool), timeoutMs };
 }
 
 function subAgentOf({ budget: { wallTime: wallTimeMs, ...budget }, ...use }: NonNullable<z.output<typeof agentSchema>['agents']>[string]): SubAgent {

@@ -6,7 +6,7 @@ import type { PluginConversation } from '../api/plugin.ts';
 import type { PluginStore } from '../api/tool-context.ts';
 import type { RegisteredTool, Registry } from '../registry/registry.ts';
 import { SAVE_TOOL } from '../../contracts/attachments/media.ts';
-import { clientToolId } from '../../contracts/client-tool.ts';
+import { CLIENT_PLUGIN } from '../../contracts/client-tool.ts';
 import { PLAN_TOOL } from '../../contracts/plan/plan.ts';
 import { SKILL_TOOL } from '../../contracts/skills/skill.ts';
 import { MEMORY_PLUGIN } from '../../contracts/memory/memory.ts';
@@ -60,7 +60,7 @@ export async function availableTools({
     ...(agent.plan ? [PLAN_TOOL] : []),
   ].flatMap((id) => registry.get(id) ?? []);
   // Nobody is there to run tools of clients in an unattended conversation.
-  const ofClients = unattended ? [] : Object.keys(agent.clientTools ?? {}).flatMap((name) => registry.get(clientToolId(name)) ?? []);
+  const ofClients = unattended ? [] : registry.tools.filter(({ pluginId }) => pluginId === CLIENT_PLUGIN);
   const others = [...added, ...(saves ? savingTools(registry, given, sandboxUse) : []), ...memoryTools(registry, agent)];
   const fitting = others.filter((tool) => added.includes(tool) || !unattended || runsUnattended(agent, tool));
   const all = [...given, ...[...fitting, ...ofClients].filter((tool) => !given.includes(tool))];

@@ -1,29 +1,31 @@
 import { createHash } from 'node:crypto';
+import { RecentMap } from '../../common/recent-map.ts';
 import { stableJson } from '../../common/stable-json.ts';
-import type { Agent } from '../../contracts/agent.ts';
-import { CLIENT_PLUGIN, type ClientTool } from '../../contracts/client-tool.ts';
+import { CLIENT_PLUGIN, type ClientTool, type ClientTools } from '../../contracts/client-tool.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import { definePlugin, defineTool, type Plugin, type Tool } from '../api/define-plugin.ts';
 
-/** By their declarations, so that their schemas are compiled once. */
-const plugins = new WeakMap<object, Plugin>();
+const MOST_PLUGINS = 200;
+/** By their versions, so that the schemas of the same declarations are compiled once. */
+const plugins = new RecentMap<string, Plugin>(MOST_PLUGINS);
 
-/** The tools that clients run in the conversations of an agent, as a plugin. Undefined when there are none. */
-export function clientPlugin({ clientTools }: Pick<Agent, 'clientTools'>): Plugin | undefined {
-  if (clientTools === undefined || Object.keys(clientTools).length === 0) return undefined;
-  const plugin = plugins.get(clientTools) ?? makePlugin(clientTools);
-  plugins.set(clientTools, plugin);
+/** Tools that clients run, as a plugin. Undefined when there are none. */
+export function clientPlugin(declared: ClientTools): Plugin | undefined {
+  if (Object.keys(declared).length === 0) return undefined;
+  const version = versionOf(declared);
+  const plugin = plugins.get(version) ?? makePlugin(declared, version);
+  plugins.set(version, plugin);
   return plugin;
 }
 
-function makePlugin(declared: Record<string, ClientTool>): Plugin {
+function makePlugin(declared: ClientTools, version: string): Plugin {
   const tools = Object.entries(declared).map(([name, tool]) => toolOf(name, tool));
-  return definePlugin({ id: CLIENT_PLUGIN, version: versionOf(declared), description: 'Tools of clients', tools });
+  return definePlugin({ id: CLIENT_PLUGIN, version, description: 'Tools of clients', tools });
 }
 
 /** An approval holds for the tools as they were declared then. */
-function versionOf(declared: Record<string, ClientTool>): string {
+function versionOf(declared: ClientTools): string {
   return createHash('sha256')
     .update(stableJson(declared as unknown as JsonObject))
     .digest('hex')

@@ -47,7 +47,7 @@ export async function searchableTools(
   const agent = parts.agents.get(conversation.agentId);
   if (!agent) return [];
   const row = await parts.store.conversations.get(conversation.conversationId);
-  const registry = await registryInConversation(parts.registry, agent, conversation);
+  const registry = await registryInConversation(parts, agent, conversation);
   const { unattended = false, parent } = row?.status ?? {};
   return availableTools({ ...requestFor({ ...parts, registry }, conversation), agent, unattended, sandboxUse: parent?.sandbox?.use });
 }

@@ -19,7 +19,7 @@ type ExecuteTool = (args: ExecuteToolArgs) => Promise<ExecuteToolResult>;
 export function boundToApproval(execute: ExecuteTool, { store, agents, registry, opened }: Parts): ExecuteTool {
   return async (args) => {
     if (!args.approved) return execute(args);
-    const tool = (await registryInConversation(registry, agents.get(args.agentId), args)).get(args.tool);
+    const tool = (await registryInConversation({ registry, store }, agents.get(args.agentId), args)).get(args.tool);
     const call = tool && (await store.toolCalls.get(args.callId));
     // A call with another hash was edited; its claim checks that.
     if (!call || call.hash !== args.hash || !isOutdated(tool, call)) return execute(args);

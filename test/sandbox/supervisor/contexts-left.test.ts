@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import fc from 'fast-check';
+import { array, assert, asyncProperty, integer } from 'fast-check';
 import type { CodeContext } from '../../../src/sandbox/api/code.ts';
 import { LocalSupervisor } from './local-supervisor.ts';
 
@@ -31,8 +31,8 @@ async function inBoth(rule: (language: Language, context: CodeContext) => Promis
 
 test('whenever endless code is ended, before or after it has begun, its context takes the next piece', async () => {
   await inBoth(async (language, context) => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 250 }), { minLength: 1, maxLength: 3 }), async (timesMs) => {
+    await assert(
+      asyncProperty(array(integer({ min: 1, max: 250 }), { minLength: 1, maxLength: 3 }), async (timesMs) => {
         const endless = timesMs.map((timeoutMs) => supervisor.handle.runCode(ENDLESS[language], { ...context, timeoutMs }));
         // One that waits for its turn in a context that is ended has gone with it.
         for (const { status } of await Promise.all(endless)) expect(['timeout', 'gone']).toContain(status);

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Attachment } from '../../../client/attachments/attachment-types.ts';
+import type { RequestedTools } from '../../../client/client-tools/requested-tools.ts';
 import { startConversation } from '../../../client/start-conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { ConversationRow } from '../../../store/store.ts';
@@ -19,6 +20,7 @@ export interface ChatMessage {
   messageId: string;
   text: string;
   attachments?: Attachment[];
+  clientTools?: RequestedTools;
   /** Needed for the first message. */
   agent: string | undefined;
   user: string | undefined;
@@ -61,10 +63,11 @@ export async function sendToChat(
   message: ChatMessage,
 ): Promise<TakenMessage> {
   const { store, longshore } = parts;
-  const { messageId, text, attachments } = message;
+  const { messageId, text, attachments, clientTools } = message;
   const before = row ? await lastStart(parts, row) : 0;
   const started = row ? undefined : await start(parts, request.caller.tenantId, conversationId, message);
-  const turnId = started ?? (await longshore.send(conversationId, text, { messageId, ...(attachments && { attachments }) })).turnId;
+  const turnId =
+    started ?? (await longshore.send(conversationId, text, { messageId, ...(attachments && { attachments }), ...(clientTools && { clientTools }) })).turnId;
   const stored = await store.messages.read(conversationId, messageId);
   if (stored?.text !== text || !(await haveSameAttachments(stored.attachments, attachments))) throw failure('MESSAGE_CHANGED', { messageId });
   request.ledTo = { conversationId, turnId };
@@ -80,7 +83,7 @@ export async function lastStart({ store }: Pick<RouteParts, 'store'>, { conversa
 
 /** The turn of the first message; undefined when another request has started the conversation meanwhile. */
 async function start(parts: RouteParts, tenant: string | undefined, conversationId: string, message: ChatMessage): Promise<string | undefined> {
-  const { messageId, text, attachments, agent, user, closeWhenDone } = message;
+  const { messageId, text, attachments, clientTools, agent, user, closeWhenDone } = message;
   if (agent === undefined) throw missing('agent', 'Name an agent in the first message of a chat');
   if (user === undefined) throw missing('user', 'Say for whom the chat is, in its first message');
   const firstMessage = { messageId, turnId: derivedId('turn', [conversationId, messageId]) };
@@ -89,6 +92,7 @@ async function start(parts: RouteParts, tenant: string | undefined, conversation
     user,
     message: text,
     ...(attachments && { attachments }),
+    ...(clientTools && { clientTools }),
     conversationId,
     firstMessage,
     ...(tenant !== undefined && { tenant }),

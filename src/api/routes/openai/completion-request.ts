@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { Attachment } from '../../../client/attachments/attachment-types.ts';
 import { id } from '../../../common/arguments.ts';
 import { showValue } from '../../../common/show-value.ts';
-import type { ResultOptions } from '../../../client/client-tools/client-tool-types.ts';
+import type { RequestedClientTool, RequestedClientTools, ResultOptions } from '../../../client/client-tools/client-tool-types.ts';
 import type { Agent } from '../../../contracts/agent.ts';
 import { attachmentIn } from '../chat/data-urls.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { tryParseForeign } from '../../../contracts/foreign-json.ts';
-import type { Json } from '../../../contracts/json.ts';
+import type { Json, JsonObject } from '../../../contracts/json.ts';
 
 const textPart = z.looseObject({
   type: z.string(),
@@ -16,7 +16,10 @@ const textPart = z.looseObject({
   file: z.looseObject({ filename: z.string().optional(), file_data: z.string().optional() }).optional(),
 });
 const message = z.looseObject({ role: z.string(), content: z.union([z.string(), z.array(textPart)]).nullish(), tool_call_id: z.string().optional() });
-const tool = z.looseObject({ type: z.string(), function: z.looseObject({ name: z.string() }).optional() });
+const tool = z.looseObject({
+  type: z.string(),
+  function: z.looseObject({ name: z.string(), description: z.string().nullish(), parameters: z.record(z.string(), z.json()).nullish() }).optional(),
+});
 
 /** What a client of OpenAI's chat completions posts. The settings of the model are in the agent's file: those of a request are not used. */
 export const completionBody = z
@@ -29,7 +32,10 @@ export const completionBody = z
     tools: z
       .array(tool)
       .nullish()
-      .meta({ description: "Names of client tools of the agent's file, whose schemas hold", example: [{ type: 'function', function: { name: 'open_file' } }] }),
+      .meta({
+        description: "Client tools: those of the agent's file, whose declarations hold, and others where the agent takes them from requests",
+        example: [{ type: 'function', function: { name: 'open_file' } }],
+      }),
     stream: z.boolean().nullish(),
     stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
     metadata: z.looseObject({ conversation: id.optional().meta({ description: 'As the header x-longshore-conversation', example: 'chat-1' }) }).nullish(),
@@ -81,14 +87,26 @@ function valueOf(text: string): Json {
   return /^\s*[[{]/.test(text) ? (tryParseForeign(text) ?? text) : text;
 }
 
-/** The tools that a request names have to be the agent's own. @throws INVALID_ARGUMENT */
-export function checkTools({ tools }: CompletionBody, { id, clientTools = {} }: Pick<Agent, 'id' | 'clientTools'>): void {
-  for (const [index, { function: { name } = { name: '' } }] of (tools ?? []).entries()) {
-    if (Object.hasOwn(clientTools, name)) continue;
+/** The tools that a request declares beside those of the agent's file; undefined where the agent takes none. @throws INVALID_ARGUMENT */
+export function toolsIn({ tools }: CompletionBody, agent: Pick<Agent, 'id' | 'clientTools' | 'clientToolsFromRequests'>): RequestedClientTools | undefined {
+  const { clientTools = {}, clientToolsFromRequests = false } = agent;
+  const declared = (tools ?? []).flatMap(({ function: given = { name: '' } }, index) => {
+    if (Object.hasOwn(clientTools, given.name)) return [];
+    if (clientToolsFromRequests && given.name !== '') return [[given.name, declarationOf(given)] as const];
     const known = Object.keys(clientTools).join(', ') || 'none';
-    const fix = `Leave this out, or declare it under "clientTools" in the agent's file; those of ${id}: ${known}`;
-    throw refused(`body.tools.${index}`, `${showValue(name)} is no client tool of the agent`, fix);
-  }
+    const fix = `Leave this out, or declare it under "clientTools" in the agent's file; those of ${agent.id}: ${known}`;
+    throw refused(`body.tools.${index}`, `${showValue(given.name)} is no client tool of the agent`, fix);
+  });
+  return clientToolsFromRequests ? Object.fromEntries(declared) : undefined;
+}
+
+function declarationOf({ name, description, parameters }: NonNullable<z.output<typeof tool>['function']>): RequestedClientTool {
+  return { description: description || `The tool ${name} of the client.`, ...(parameters && { parameters: parametersOf(parameters) }) };
+}
+
+/** Some clients leave out what the schema of all parameters has to say. */
+function parametersOf(parameters: JsonObject): JsonObject {
+  return { type: 'object', ...parameters };
 }
 
 /** Images and files of a message of the user. */

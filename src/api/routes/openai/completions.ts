@@ -4,7 +4,9 @@ import { z } from 'zod';
 import { anySignal } from '../../../common/any-signal.ts';
 import { id } from '../../../common/arguments.ts';
 import { failure } from '../../../contracts/errors.ts';
+import { withoutUndefined } from '../../../common/without-undefined.ts';
 import { makeId } from '../../../contracts/ids.ts';
+import { sendOptions } from '../../../client/client-arguments.ts';
 import { findAgent } from '../../../client/start-conversation.ts';
 import { mayReach } from '../../auth/caller.ts';
 import { requireRoom } from '../../auth/require-room.ts';
@@ -20,7 +22,7 @@ import type { CompletionPart } from '../../protocols/openai/map-event.ts';
 import { followEvents } from '../../stream/stream-events.ts';
 import { giveResults } from '../chat/give-results.ts';
 import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
-import { checkTools, completionBody, readCompletionRequest, type CompletionBody, type CompletionRequest } from './completion-request.ts';
+import { toolsIn, completionBody, readCompletionRequest, type CompletionBody, type CompletionRequest } from './completion-request.ts';
 import { idempotencyHeader } from '../schemas.ts';
 import { completion } from './schemas.ts';
 
@@ -51,6 +53,7 @@ export function addCompletionRoutes(api: Api, parts: RouteParts): void {
           'MESSAGE_INVALID',
           'ATTACHMENT_INVALID',
           'ATTACHMENTS_FULL',
+          'CLIENT_TOOLS_REFUSED',
           'MESSAGE_CHANGED',
           'TURN_FAILED',
           'STREAM_LIMIT',
@@ -98,7 +101,7 @@ type Taken = TakenMessage & { answered?: string[] };
 
 async function take(parts: RouteParts, request: FastifyRequest, body: CompletionBody): Promise<Taken> {
   const wanted = readCompletionRequest(body);
-  if (body.tools && body.tools.length > 0) checkTools(body, await findAgent(parts.client.agents, body.model));
+  const { clientTools } = sendOptions(withoutUndefined({ clientTools: toolsIn(body, await findAgent(parts.client.agents, body.model)) }));
   if (wanted.kind === 'results') return takeResults(parts, request, body, wanted);
   const { kind: _kind, hasHistory, ...content } = wanted;
   const { caller, headers } = request;
@@ -112,7 +115,7 @@ async function take(parts: RouteParts, request: FastifyRequest, body: Completion
   const chat = name === undefined ? await chatOrNew(parts, ids.id('conv')) : await chatNamed(parts, caller, name, user);
   refuseOtherAgent(chat, body.model);
   await requireRoom(parts.store, request);
-  const message = { messageId: ids.id('msg'), ...content, agent: body.model, user: user ?? DEFAULT_USER };
+  const message = { messageId: ids.id('msg'), ...content, ...(clientTools && { clientTools }), agent: body.model, user: user ?? DEFAULT_USER };
   return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
 }
 
