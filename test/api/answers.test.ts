@@ -31,7 +31,7 @@ beforeAll(async () => {
   const steps = [{ say: 'Ahoy.' }];
   const makes = { call: 'shell:run', with: { command: 'echo made > made.txt' } };
   installation = await installAgents({
-    scripted: { steps: [makes, ...steps], plugins: [WEATHER], clientTools: { open_file: { description: 'Opens a file.' } } },
+    scripted: { steps: [makes, ...steps], plugins: [WEATHER], clientToolsFromRequests: true, clientTools: { open_file: { description: 'Opens a file.' } } },
     asking: { steps: [{ call: 'shell:run', with: { command: 'true' } }, ...steps], approval: [{ tool: '*', decide: 'ask' }] },
     opener: { clientTools: { open_file: { description: 'Opens a file.' } }, steps: [{ call: 'client:open_file' }, ...steps] },
   });

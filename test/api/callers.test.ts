@@ -272,7 +272,7 @@ test('what cannot be answered is a problem that says what to do, and nothing of 
       '/v1/conversations',
       { method: 'POST', body: '{"agent":"scripted","user":"u","extra":1}' },
       400,
-      'body: "extra" is no option. Use agent, user, message, attachments, output, tenant, unattended, closeWhenDone, conversationId',
+      'body: "extra" is no option. Use agent, user, message, attachments, output, clientTools, tenant, unattended, closeWhenDone, conversationId',
     ],
     ['/v1/conversations', { method: 'POST', body: '{"agent":"nobody","user":"u"}' }, 404, 'No agent named "nobody".'],
     [

@@ -38,7 +38,7 @@ test.each([
   [
     'an unknown option',
     { ...start, mesage: 'Hi' },
-    'options of start: "mesage" is no option. Use agent, user, message, attachments, output, tenant, unattended, closeWhenDone, conversationId',
+    'options of start: "mesage" is no option. Use agent, user, message, attachments, output, clientTools, tenant, unattended, closeWhenDone, conversationId',
   ],
   ['a number as a user', { ...start, user: 7 }, 'options of start.user: it is 7. Give a text'],
   ['a user of spaces', { ...start, user: '  ' }, 'options of start.user: "  " cannot be used. Write 1 to 200 characters'],

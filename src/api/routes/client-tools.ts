@@ -38,7 +38,7 @@ export const clientToolsBody = z
   )
   .meta({
     description: `Tools that clients run, by name, where the agent takes them from requests; up to ${MAX_REQUESTED_TOOLS}. They hold until a message declares others`,
-    example: { open_file: { description: 'Opens a file.', parameters: { type: 'object', properties: { path: { type: 'string' } } } } },
+    example: { show_map: { description: 'Shows a place on a map.', parameters: { type: 'object', properties: { place: { type: 'string' } } } } },
   });
 
 /** The calls of tools that clients run. */
