@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { inTime } from '../../../src/common/in-time.ts';
-import { killWorkers, randomFrom } from '../kill-workers.ts';
+import { killWorkers, randomFrom } from './kill-workers.ts';
 import { installAgents, until, type Installation } from '../support.ts';
 import { AGENTS } from './agents.ts';
 import { checkTree, type Tally } from './checks.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Installation, WorkerProcess } from './support.ts';
+import type { Installation, WorkerProcess } from '../support.ts';
 
 /** Numbers from 0 to 1 that are the same for the same seed. */
 export function randomFrom(seed: number): () => number {
