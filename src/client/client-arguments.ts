@@ -3,7 +3,7 @@ import { FORK_FILES, type ForkOptions } from '../contracts/forks/fork.ts';
 import { z } from 'zod';
 import { attachmentList } from './attachments/read-attachments.ts';
 import { requestedTools } from './client-tools/requested-tools.ts';
-import { outputSchema } from './output-schema.ts';
+import { outputSchema } from './types/output-schema.ts';
 import { permissionBound } from '../definitions/agents/agent-schema.ts';
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { CompactArgs } from '../contracts/transcript.ts';

@@ -23,7 +23,7 @@ import { readAttachments } from './attachments/read-attachments.ts';
 import { acceptTools, type RequestedTools } from './client-tools/requested-tools.ts';
 import { checkMessageText } from './check-message.ts';
 import { findAgent, type AgentSource } from './start-conversation.ts';
-import { checkOutputIn } from './output-schema.ts';
+import { checkOutputIn } from './types/output-schema.ts';
 import { temporalFailure } from './temporal/temporal-failures.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { ApproveOptions, SendRequest, SentMessage } from './types.ts';

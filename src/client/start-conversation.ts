@@ -17,7 +17,7 @@ import { keepAttachments } from './attachments/keep-attachments.ts';
 import { readAttachments } from './attachments/read-attachments.ts';
 import { acceptTools, type RequestedTools } from './client-tools/requested-tools.ts';
 import { checkMessageText } from './check-message.ts';
-import { checkOutput } from './output-schema.ts';
+import { checkOutput } from './types/output-schema.ts';
 import { initialSearchAttributes } from './temporal/search-attributes.ts';
 import { showValue } from '../common/show-value.ts';
 import { temporalFailure } from './temporal/temporal-failures.ts';

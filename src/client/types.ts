@@ -26,6 +26,7 @@ import type { ConversationRow } from '../store/store.ts';
 import type { AttachmentCalls, AttachmentOptions, ChatAttachments } from './attachments/attachment-types.ts';
 import type { ChatTools, ClientTools, RequestedClientTools } from './client-tools/client-tool-types.ts';
 import type { RequestedTools } from './client-tools/requested-tools.ts';
+import type { OutputSchema } from './types/output-schema.ts';
 import type { AuditLog, Keys, Plugins, TenantLimits, UsageOptions } from './types/installation-types.ts';
 import type { Memory } from './memory/memory-types.ts';
 import type { Schedules } from './types/schedule-types.ts';
@@ -52,9 +53,6 @@ export interface ConnectOptions {
   /** Default: errors only, to stderr. */
   log?: Logger;
 }
-
-/** What an answer has to fit: a schema of zod, or a JSON Schema of up to 65 536 characters. */
-export type OutputSchema = z.ZodType | JsonObject;
 
 export interface StartOptions extends AttachmentOptions {
   agent: string;

@@ -1,5 +1,5 @@
 import type { ClaimedCall, ClientCall, ClientToolExpiry } from '../../contracts/client-tool.ts';
-import type { OutputSchema } from '../types.ts';
+import type { OutputSchema } from '../types/output-schema.ts';
 import type { ConversationEvent } from '../../contracts/events.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 

@@ -3,7 +3,7 @@ import type { Agent } from '../../contracts/agent.ts';
 import { MAX_REQUESTED_CHARACTERS, MAX_REQUESTED_TOOLS, type ClientTools } from '../../contracts/client-tool.ts';
 import { failure } from '../../contracts/errors.ts';
 import { toClientTools, clientToolsSchema } from '../../definitions/agents/client-tool-schema.ts';
-import { asJsonSchema, checkSchema } from '../output-schema.ts';
+import { asJsonSchema, checkSchema } from '../types/output-schema.ts';
 
 /** The `clientTools` of a conversation or a message, as callers give them: their schemas may be zod's. */
 export const requestedTools = z
@@ -17,6 +17,11 @@ export const requestedTools = z
     if (length > MAX_REQUESTED_CHARACTERS) refuse(`they have ${length} characters as JSON`, `Declare tools of up to ${MAX_REQUESTED_CHARACTERS}`);
   });
 export type RequestedTools = z.output<typeof requestedTools>;
+
+/** As conversations have them. */
+export function declaredBy(requested: RequestedTools): ClientTools {
+  return toClientTools(requested);
+}
 
 /**
  * The tools that a request declares, when its agent lets it do so and their schemas can be used. These are compiled in a thread with a time limit, before anything
@@ -41,7 +46,7 @@ export async function acceptTools(
       fix: 'Leave it out, or give it another name',
     });
   }
-  const tools = toClientTools(requested);
+  const tools = declaredBy(requested);
   for (const [name, { parameters, output }] of Object.entries(tools)) {
     for (const [part, schema] of Object.entries({ parameters, output })) {
       if (schema) await checkSchema(`client tools of ${tenant}`, schema, (why, cause) => unusable(`the ${part} of "${name}"`, why, cause));

@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { jsonObject } from '../common/arguments.ts';
-import { failure } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import { MAX_OUTPUT_SCHEMA } from '../contracts/output.ts';
-import type { Store } from '../store/store.ts';
-import type { CompileSchema } from '../plugins/schemas/validate-arguments.ts';
+import { jsonObject } from '../../common/arguments.ts';
+import { failure } from '../../contracts/errors.ts';
+import type { JsonObject } from '../../contracts/json.ts';
+import { MAX_OUTPUT_SCHEMA } from '../../contracts/output.ts';
+import type { Store } from '../../store/store.ts';
+import type { CompileSchema } from '../../plugins/schemas/validate-arguments.ts';
+
+/** What an answer has to fit: a schema of zod, or a JSON Schema of up to 65 536 characters. */
+export type OutputSchema = z.ZodType | JsonObject;
 
 /** A schema of zod as JSON Schema, or a JSON Schema as it is. */
 export const asJsonSchema = z.unknown().transform((given, context) => {
@@ -37,7 +40,7 @@ export async function checkOutput(owner: string, output: JsonObject): Promise<vo
 /** Compiles a schema that a caller has given. @throws what `unusable` makes of the reason */
 export async function checkSchema(owner: string, schema: JsonObject, unusable: (why: string, cause?: Error) => Error): Promise<void> {
   // The validators of schemas are loaded by the first message that has one.
-  const { createSchemaCompiler } = await import('../plugins/schemas/validate-arguments.ts');
+  const { createSchemaCompiler } = await import('../../plugins/schemas/validate-arguments.ts');
   compile ??= createSchemaCompiler();
   await compile(owner, schema, unusable).compiled();
 }
