@@ -53,11 +53,7 @@ async function newToolsOf(
 ): Promise<ClientTools | undefined> {
   if (!clientTools) return undefined;
   const known = (await transcript.clientTools(conversationId)) ?? {};
-  return toStableJson(known) === toStableJson(clientTools) ? undefined : clientTools;
-}
-
-function toStableJson(tools: ClientTools): string {
-  return stableJson(tools as unknown as JsonObject);
+  return stableJson(known) === stableJson(clientTools) ? undefined : clientTools;
 }
 
 function factsOf({ blob, name = '', mediaType, bytes }: StoredMedia): JsonObject {

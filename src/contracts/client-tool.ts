@@ -15,8 +15,8 @@ export const MAX_LEASE_MS = 300_000;
 /** What happens when no result has come in time. `unavailable`: the model is told and goes on. `fail`: the turn fails. */
 export type ClientToolExpiry = 'unavailable' | 'fail';
 
-/** A tool that a client runs, such as a page, an editor or a service that has the conversation open. */
-export interface ClientTool {
+/** A tool that a client runs, such as a page, an editor or a service that has the conversation open. (A type alias: unlike an interface, it is assignable to `Json`.) */
+export type ClientTool = {
   description: string;
   /** JSON Schema of the arguments, an object. */
   parameters: JsonObject;
@@ -26,7 +26,7 @@ export interface ClientTool {
   timeoutMs: number;
   otherwise: ClientToolExpiry;
   requireApproval: boolean;
-}
+};
 
 /** Tools of clients by the names under which they know them. */
 export type ClientTools = Record<string, ClientTool>;

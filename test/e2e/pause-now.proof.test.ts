@@ -60,9 +60,12 @@ test('a worker that is asked to stop detaches from the command, and the next one
   await chat.close();
 }, 300_000);
 
-test.each(['pause', 'interrupt'] as const)(
-  'a worker that dies before it lets go of a command, as a %s wants it, loses nothing of the command',
-  async (wish) => {
+test.each([
+  ['a pause', 'pause'],
+  ['an interruption', 'interrupt'],
+])(
+  'when a worker dies just before %s, nothing of its running command is lost',
+  async (_what, wish) => {
     await using installation = await install([
       { call: 'shell:run', with: { command: 'echo started; until [ -e go ]; do sleep 0.1; done; echo once >> log; cat log' } },
       { say: 'Finished.' },
@@ -72,7 +75,7 @@ test.each(['pause', 'interrupt'] as const)(
     const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
     await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('started'));
     await installation.startWorker().ready;
-    // The server does not know of its death when the wish comes: it waits for the worker to let go.
+    // Temporal does not know of its death yet, and waits until it lets go of the call.
     await first.kill();
     if (wish === 'pause') {
       await chat.pause({ mode: 'now' });

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { sendOptions, startOptions } from '../../client/client-arguments.ts';
-import { declaredBy } from '../../client/client-tools/requested-tools.ts';
+import { declaresSame } from '../../client/client-tools/requested-tools.ts';
 import { startConversation, type StartRequest } from '../../client/start-conversation.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { stableJson } from '../../common/stable-json.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
 import { asKept } from '../../store/database/json-text.ts';
 import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
@@ -117,13 +116,8 @@ async function isSameMessage(
   if (found === undefined) return true;
   const known = await messages.outputOf(conversation, messageId);
   const areSame = await haveSameAttachments(found.attachments, attachments);
-  const tools = clientTools && (declaredBy(clientTools) as unknown as JsonObject);
-  const knownTools = found.clientTools as unknown as JsonObject | undefined;
-  return areSame && found.text === message && isSameJson(known, output) && isSameJson(knownTools, tools);
-}
-
-function isSameJson(known: JsonObject | undefined, given: JsonObject | undefined): boolean {
-  return asKept(stableJson(known ?? null)) === asKept(stableJson(given ?? null));
+  const hasSameOutput = asKept(stableJson(known ?? null)) === asKept(stableJson(output ?? null));
+  return areSame && found.text === message && hasSameOutput && declaresSame(found.clientTools, clientTools);
 }
 
 function addSend(api: Api, parts: RouteParts): void {

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { stableJson } from '../../common/stable-json.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { MAX_REQUESTED_CHARACTERS, MAX_REQUESTED_TOOLS, type ClientTools } from '../../contracts/client-tool.ts';
 import { failure } from '../../contracts/errors.ts';
 import { toClientTools, clientToolsSchema } from '../../definitions/agents/client-tool-schema.ts';
+import { asKept } from '../../store/database/json-text.ts';
 import { asJsonSchema, checkSchema } from '../types/output-schema.ts';
 
 /** The `clientTools` of a conversation or a message, as callers give them: their schemas may be zod's. */
@@ -18,9 +20,9 @@ export const requestedTools = z
   });
 export type RequestedTools = z.output<typeof requestedTools>;
 
-/** As conversations have them. */
-export function declaredBy(requested: RequestedTools): ClientTools {
-  return toClientTools(requested);
+/** Whether a message that is stored declares the same as a request. */
+export function declaresSame(known: ClientTools | undefined, requested: RequestedTools | undefined): boolean {
+  return stableJson(known ?? null) === asKept(stableJson(requested ? toClientTools(requested) : null));
 }
 
 /**
@@ -46,7 +48,7 @@ export async function acceptTools(
       fix: 'Leave it out, or give it another name',
     });
   }
-  const tools = declaredBy(requested);
+  const tools = toClientTools(requested);
   for (const [name, { parameters, output }] of Object.entries(tools)) {
     for (const [part, schema] of Object.entries({ parameters, output })) {
       if (schema) await checkSchema(`client tools of ${tenant}`, schema, (why, cause) => unusable(`the ${part} of "${name}"`, why, cause));

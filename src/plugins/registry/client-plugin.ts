@@ -3,7 +3,6 @@ import { RecentMap } from '../../common/recent-map.ts';
 import { stableJson } from '../../common/stable-json.ts';
 import { CLIENT_PLUGIN, type ClientTool, type ClientTools } from '../../contracts/client-tool.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
 import { definePlugin, defineTool, type Plugin, type Tool } from '../api/define-plugin.ts';
 
 const MOST_PLUGINS = 200;
@@ -26,10 +25,7 @@ function makePlugin(declared: ClientTools, version: string): Plugin {
 
 /** An approval holds for the tools as they were declared then. */
 function versionOf(declared: ClientTools): string {
-  return createHash('sha256')
-    .update(stableJson(declared as unknown as JsonObject))
-    .digest('hex')
-    .slice(0, 12);
+  return createHash('sha256').update(stableJson(declared)).digest('hex').slice(0, 12);
 }
 
 function toolOf(id: string, { description, parameters, output, timeoutMs, otherwise, requireApproval }: ClientTool): Tool {

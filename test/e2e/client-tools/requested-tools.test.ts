@@ -21,10 +21,12 @@ beforeAll(async () => {
     offered.push(((body as { tools?: { function: { name: string } }[] }).tools ?? []).map(({ function: { name } }) => name));
     sendEvents(response, chatChunks([{ content: 'Yes.' }]));
   });
+  const work = { call: 'shell:run', with: { command: 'date >> log' } };
   const twice = [{ call: 'client:greet', with: { who: 'Ann' } }, { say: 'Greeted.' }];
   installation = await installAgents({
     open: { clientToolsFromRequests: true, clientTools: own, steps: [...twice, ...twice] },
     asking: { clientToolsFromRequests: true, approval: [{ tool: 'client:*', decide: 'ask' }], steps: twice },
+    keeper: { clientToolsFromRequests: true, checkpoints: 'turn', steps: [work, { say: 'One.' }, work, { say: 'Two.' }, work, { say: 'Three.' }] },
     shut: { clientTools: own, steps: [{ say: 'Hello.' }] },
     told: {
       model: 'openai-compatible/m',
@@ -91,6 +93,21 @@ test('a message declares others from then on, and {} none; a fork has those of i
   expect(await fork.reply()).toBe('Yes.');
   expect(offered.splice(0)).toEqual([names]);
   await fork.close();
+  await chat.close();
+}, 60_000);
+
+test('a rewind has those of its place, and the message after it may declare others', async () => {
+  const { longshore, store } = installation;
+  await using chat = await start(longshore, 'keeper', { one: greet });
+  await chat.reply();
+  await say(chat, 'Two.', { two: greet });
+  const declared = async () => Object.keys((await store.transcript.clientTools(chat.id)) ?? {});
+  expect(await declared()).toEqual(['two']);
+  const [first] = await chat.checkpoints();
+  await chat.rewind(first?.checkpointId ?? '');
+  expect(await declared()).toEqual(['one']);
+  await say(chat, 'Three.', { three: greet });
+  expect(await declared()).toEqual(['three']);
   await chat.close();
 }, 60_000);
 
@@ -162,6 +179,10 @@ test('a program that speaks chat completions brings its own tools and gives thei
   messages.push(asked as never, { role: 'tool', tool_call_id: asked?.tool_calls?.[0]?.id ?? '', content: 'Hello.' });
   const answer = await openai.chat.completions.create({ model: 'open', messages, tools });
   expect(answer.choices[0]?.message.content).toBe('Greeted.');
+  const again = { headers: { 'idempotency-key': 'greet-1', 'x-longshore-conversation': 'greets' } };
+  const once = (given: typeof tools) => openai.chat.completions.create({ model: 'open', messages: [{ role: 'user', content: 'Greet.' }], tools: given }, again);
+  await once(tools);
+  await expect(once([{ type: 'function', function: { name: 'other', ...greet } }])).rejects.toMatchObject({ status: 409, code: 'MESSAGE_CHANGED' });
   const refused = openai.chat.completions.create({ model: 'shut', messages: [{ role: 'user', content: 'Go.' }], tools });
   await expect(refused).rejects.toThrow('body.tools.0: "greet" is no client tool of the agent.');
 }, 60_000);

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Attachment } from '../../../client/attachments/attachment-types.ts';
-import type { RequestedTools } from '../../../client/client-tools/requested-tools.ts';
+import { declaresSame, type RequestedTools } from '../../../client/client-tools/requested-tools.ts';
 import { startConversation } from '../../../client/start-conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { ConversationRow } from '../../../store/store.ts';
@@ -69,7 +69,8 @@ export async function sendToChat(
   const turnId =
     started ?? (await longshore.send(conversationId, text, { messageId, ...(attachments && { attachments }), ...(clientTools && { clientTools }) })).turnId;
   const stored = await store.messages.read(conversationId, messageId);
-  if (stored?.text !== text || !(await haveSameAttachments(stored.attachments, attachments))) throw failure('MESSAGE_CHANGED', { messageId });
+  const isSame = stored?.text === text && declaresSame(stored.clientTools, clientTools) && (await haveSameAttachments(stored.attachments, attachments));
+  if (!isSame) throw failure('MESSAGE_CHANGED', { messageId });
   request.ledTo = { conversationId, turnId };
   const startSeq = await store.events.turnStart(conversationId, turnId);
   return { conversationId, turnId, afterSeq: startSeq > 0 ? startSeq - 1 : before };
