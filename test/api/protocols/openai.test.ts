@@ -1,4 +1,5 @@
 import OpenAI, { APIError } from 'openai';
+import { derivedId } from '../../../src/platform/derived-id.ts';
 import { installAgents, until, type Installation } from '../../e2e/support.ts';
 import { startApi, type TestApi } from '../support.ts';
 
@@ -93,6 +94,25 @@ test('a request that is repeated with its Idempotency-Key is one message', async
   expect(third.data.choices[0]?.message.content).toBe('Ahoy.\n\nI have looked.');
   const entries = await installation.longshore.transcript(names[0]!);
   expect(entries.filter(({ entry }) => entry.role === 'user')).toHaveLength(1);
+}, 180_000);
+
+test('a chat of which a request has made no more than the row goes on with the next request', async () => {
+  const { store, name } = installation;
+  const row = (conversationId: string, state: 'running' | 'closed'): Parameters<typeof store.conversations.create>[0] => {
+    const ids = { conversationId, agentId: 'talker', userId: 'user-1', tenantId: 'default', state };
+    const figures = { queued: 1, turnsUsed: 0, stepsUsed: 0, tokensUsed: 0, workedMs: 0 };
+    return { ...ids, status: { ...ids, ...figures, sandboxTier: 'none', pendingApprovals: [], runningCalls: [] } };
+  };
+  const derived = (chat: string) => derivedId('conv', [name, 'chat', 'default', chat]);
+  const ask = async (chat: string) => client.chat.completions.create({ model: 'talker', messages: say('Ahoy.'), user: 'user-1' }, inChat(chat));
+  await store.conversations.create(row(derived('begun'), 'running'));
+  const [one, other] = await Promise.all([ask('begun'), ask('begun')]);
+  expect([one, other].map(({ choices }) => choices[0]?.message.content).toSorted()).toEqual(['Ahoy.\n\nI have looked.', 'And again.']);
+  // Whoever starts a conversation by an id of its own says how, and tries again itself.
+  await store.conversations.create(row(`conv_${name}-elsewhere`, 'running'));
+  await store.conversations.create(row(derived('over'), 'closed'));
+  for (const chat of [`conv_${name}-elsewhere`, 'over']) await expect(ask(chat)).rejects.toMatchObject({ status: 409, code: 'CONVERSATION_CLOSED' });
+  await installation.longshore.close(derived('begun'));
 }, 180_000);
 
 test('an answer that waits for a person ends, and says who may allow the call and how', async () => {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Attachment } from '../../../client/attachments/attachment-types.ts';
 import { declaresSame, type RequestedTools } from '../../../client/client-tools/requested-tools.ts';
 import { startConversation } from '../../../client/start-conversation.ts';
-import { failure } from '../../../contracts/errors.ts';
+import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { ConversationRow } from '../../../store/store.ts';
 import { mayReach, type Caller } from '../../auth/caller.ts';
 import { derivedId } from '../../../platform/derived-id.ts';
@@ -14,6 +14,8 @@ export interface NamedChat {
   conversationId: string;
   /** Absent when it has no message yet. */
   row?: ConversationRow;
+  /** Its id is made of the chat's: nothing but a first message of the chat starts it. */
+  isOwn: boolean;
 }
 
 export interface ChatMessage {
@@ -50,24 +52,23 @@ export async function chatNamed({ store, client }: RouteParts, caller: Caller, c
     const row = await store.conversations.get(conversationId);
     if (!row || !mayReach(caller, row)) continue;
     if (user !== undefined && user !== row.userId) throw failure('CONVERSATION_NOT_FOUND', { conversationId: chatId });
-    return { conversationId, row };
+    return { conversationId, row, isOwn: conversationId === derived };
   }
-  return { conversationId: derived };
+  return { conversationId: derived, isOwn: true };
 }
 
 /** Sends a message, and starts the conversation when it is the first one. The same message at the same time, or again, is one message. */
 export async function sendToChat(
   parts: RouteParts,
   request: Pick<FastifyRequest, 'caller' | 'ledTo'>,
-  { conversationId, row }: NamedChat,
+  chat: NamedChat,
   message: ChatMessage,
 ): Promise<TakenMessage> {
-  const { store, longshore } = parts;
+  const { store } = parts;
+  const { conversationId, row } = chat;
   const { messageId, text, attachments, clientTools } = message;
   const before = row ? await lastStart(parts, row) : 0;
-  const started = row ? undefined : await start(parts, request.caller.tenantId, conversationId, message);
-  const turnId =
-    started ?? (await longshore.send(conversationId, text, { messageId, ...(attachments && { attachments }), ...(clientTools && { clientTools }) })).turnId;
+  const turnId = row ? await send(parts, row, message, chat.isOwn) : await begin(parts, request.caller.tenantId, conversationId, message);
   const stored = await store.messages.read(conversationId, messageId);
   const isSame = stored?.text === text && declaresSame(stored.clientTools, clientTools) && (await haveSameAttachments(stored.attachments, attachments));
   if (!isSame) throw failure('MESSAGE_CHANGED', { messageId });
@@ -82,8 +83,30 @@ export async function lastStart({ store }: Pick<RouteParts, 'store'>, { conversa
   return turnId === undefined ? 0 : store.events.turnStart(conversationId, turnId);
 }
 
+type Tenant = string | undefined;
+
+async function begin(parts: RouteParts, tenant: Tenant, conversationId: string, message: ChatMessage): Promise<string> {
+  return (await start(parts, tenant, conversationId, message)) ?? sendOnce(parts, conversationId, message);
+}
+
+/** Another request may have made the row of the chat without its workflow: it starts it in a moment, or has died. */
+async function send(parts: RouteParts, row: ConversationRow, message: ChatMessage, isOwn: boolean): Promise<string> {
+  const { conversationId, state, agentId: agent, userId: user, tenantId } = row;
+  try {
+    return await sendOnce(parts, conversationId, message);
+  } catch (error) {
+    if (!isOwn || state === 'closed' || !isFailure(error, 'CONVERSATION_CLOSED')) throw error;
+    return begin(parts, tenantId, conversationId, { ...message, agent, user });
+  }
+}
+
+async function sendOnce({ longshore }: RouteParts, conversationId: string, { messageId, text, attachments, clientTools }: ChatMessage): Promise<string> {
+  const options = { messageId, ...(attachments && { attachments }), ...(clientTools && { clientTools }) };
+  return (await longshore.send(conversationId, text, options)).turnId;
+}
+
 /** The turn of the first message; undefined when another request has started the conversation meanwhile. */
-async function start(parts: RouteParts, tenant: string | undefined, conversationId: string, message: ChatMessage): Promise<string | undefined> {
+async function start(parts: RouteParts, tenant: Tenant, conversationId: string, message: ChatMessage): Promise<string | undefined> {
   const { messageId, text, attachments, clientTools, agent, user, closeWhenDone } = message;
   if (agent === undefined) throw missing('agent', 'Name an agent in the first message of a chat');
   if (user === undefined) throw missing('user', 'Say for whom the chat is, in its first message');

@@ -136,7 +136,7 @@ async function takeResults(parts: RouteParts, request: FastifyRequest, body: Com
     });
   }
   const { conversationId, turnId } = first;
-  refuseOtherAgent({ conversationId, row }, body.model);
+  refuseOtherAgent({ row }, body.model);
   await giveResults(longshore, conversationId, results);
   request.ledTo = { conversationId, turnId };
   const startSeq = await store.events.turnStart(conversationId, turnId);
@@ -147,7 +147,7 @@ function newIds(): Pick<RepeatableIds, 'id'> {
   return { id: (prefix) => makeId(prefix, Date.now(), Math.random) };
 }
 
-function refuseOtherAgent({ row }: NamedChat, model: string): void {
+function refuseOtherAgent({ row }: Pick<NamedChat, 'row'>, model: string): void {
   if (!row || row.agentId === model) return;
   throw failure('INVALID_ARGUMENT', { what: 'body.model', problem: `this conversation is with "${row.agentId}"`, fix: 'Name that, or another conversation' });
 }
@@ -155,7 +155,7 @@ function refuseOtherAgent({ row }: NamedChat, model: string): void {
 /** A conversation that an earlier request with the same Idempotency-Key has made. */
 async function chatOrNew({ store }: RouteParts, conversationId: string): Promise<NamedChat> {
   const row = await store.conversations.get(conversationId);
-  return { conversationId, ...(row && { row }) };
+  return { conversationId, ...(row && { row }), isOwn: true };
 }
 
 function nameOf(inHeader: unknown, inBody: string | undefined): string | undefined {
