@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { shortTime } from '../../common/short-time.ts';
-import type { WaitingCall } from '../../contracts/client-tool.ts';
+import type { ClientTools, WaitingCall } from '../../contracts/client-tool.ts';
 import type { ConversationStatus, PauseReason, PendingApproval } from '../../contracts/conversation.ts';
 import { nameOfMedia } from '../../contracts/attachments/media.ts';
 import type { ContentPart, StoredEntry } from '../../contracts/transcript.ts';
@@ -80,13 +80,19 @@ function approvalLines(conversationId: string, { callId, tool, why, arguments: g
 
 function entryLines({ entry, at }: StoredEntry, conversationId: string): string[] {
   const time = at.slice(11, 19);
-  if (entry.role === 'user') return ['', said(`${time} user: `, textOf(entry.content))];
+  if (entry.role === 'user') return ['', said(`${time} user: `, textOf(entry.content)), ...declaredLines(entry.clientTools)];
   if (entry.role === 'note') return [said(`${time} note: `, entry.text)];
   if (entry.role === 'tool') return resultLines(time, entry, conversationId);
   return entry.parts.map((part) => {
     if (part.type === 'tool-call') return `${time} calls ${callText(part.tool, part.arguments)}`;
     return said(`${time} ${part.type === 'text' ? 'agent' : 'thinks'}: `, part.text);
   });
+}
+
+function declaredLines(tools: ClientTools | undefined): string[] {
+  if (!tools) return [];
+  const names = Object.keys(tools).join(', ');
+  return [visibleLine(`${' '.repeat(MARGIN)}client tools from here on: ${names === '' ? 'none' : names}`)];
 }
 
 /** The lines after the first begin with a margin, so that none of them looks like an entry of its own. */

@@ -1,4 +1,5 @@
 import { isStoredMedia } from '../../contracts/attachments/media.ts';
+import type { ClientTools } from '../../contracts/client-tool.ts';
 import { codeSpan } from '../../contracts/markdown.ts';
 import type { AssistantPart, ContentPart, StoredEntry } from '../../contracts/transcript.ts';
 import { visibleJson, visibleText } from '../../contracts/visible-text.ts';
@@ -9,7 +10,7 @@ export function entryText({ seq, turnId, at, rewound, entry }: StoredEntry): str
   const head = (who: string) => `## ${seq}. ${who}\n\n${at}, turn ${codeSpan(turnId)}${taken}\n\n`;
   switch (entry.role) {
     case 'user':
-      return head('User') + entry.content.map(contentText).join('');
+      return head('User') + entry.content.map(contentText).join('') + declaredText(entry.clientTools);
     case 'assistant':
       return head('Agent') + entry.parts.map(partText).join('');
     case 'tool':
@@ -17,6 +18,14 @@ export function entryText({ seq, turnId, at, rewound, entry }: StoredEntry): str
     default:
       return head('Longshore') + block(entry.text);
   }
+}
+
+function declaredText(tools: ClientTools | undefined): string {
+  if (!tools) return '';
+  const names = Object.keys(tools).map(codeSpan).join(', ');
+  return names === ''
+    ? 'Declares no client tools from here on.\n\n'
+    : `Declares the client tools from here on: ${names}. Their schemas are in transcript.jsonl.\n\n`;
 }
 
 function partText(part: AssistantPart): string {

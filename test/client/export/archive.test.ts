@@ -70,3 +70,11 @@ test('nothing that anybody wrote leaves its block', () => {
   expect(shown).toContain('```````text\n``````\n# Heading\\u001b[31m\n```````\n');
   expect(shown).toContain('Of the call `a\\u0060b` of `x:y`');
 });
+
+test('a message says which client tools it declares', () => {
+  const tool = { description: 'Greets.', parameters: {}, timeoutMs: 1000, otherwise: 'fail' as const, requireApproval: false };
+  const shown = (clientTools: Record<string, typeof tool>) =>
+    entryText({ seq: 1, turnId: 'turn_1', at: '2026-11-25T00:00:00.000Z', entry: { role: 'user', content: [{ type: 'text', text: 'Go.' }], clientTools } });
+  expect(shown({ greet: tool, wave: tool })).toContain('Declares the client tools from here on: `greet`, `wave`. Their schemas are in transcript.jsonl.\n\n');
+  expect(shown({})).toContain('Declares no client tools from here on.\n\n');
+});
