@@ -107,7 +107,7 @@ test('a chat of which a request has made no more than the row goes on with the n
   const ask = async (chat: string) => client.chat.completions.create({ model: 'talker', messages: say('Ahoy.'), user: 'user-1' }, inChat(chat));
   await store.conversations.create(row(derived('begun'), 'running'));
   const [one, other] = await Promise.all([ask('begun'), ask('begun')]);
-  expect([one, other].map(({ choices }) => choices[0]?.message.content).toSorted()).toEqual(['Ahoy.\n\nI have looked.', 'And again.']);
+  expect(new Set([one, other].map(({ choices }) => choices[0]?.message.content))).toEqual(new Set(['Ahoy.\n\nI have looked.', 'And again.']));
   // Whoever starts a conversation by an id of its own says how, and tries again itself.
   await store.conversations.create(row(`conv_${name}-elsewhere`, 'running'));
   await store.conversations.create(row(derived('over'), 'closed'));

@@ -14,8 +14,8 @@ const KILLS = Number(process.env['LONGSHORE_EVERYTHING_KILLS'] ?? 15);
 const SEED = Number(process.env['LONGSHORE_EVERYTHING_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** A judge has this long before a person answers in its place. Milliseconds. */
 const PATIENCE_MS = 8000;
-/** A round that takes longer hangs. Milliseconds. */
-const ROUND_MS = 200_000;
+/** A round that takes longer hangs. A kill while a sandbox is changed may cost the minute after which that is tried again. Milliseconds. */
+const ROUND_MS = 200_000 + KILLS * 4000;
 
 let installation: Installation;
 beforeAll(async () => {
