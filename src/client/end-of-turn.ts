@@ -65,8 +65,9 @@ async function newestTurn(store: Store, conversationId: string): Promise<string 
   if (row?.status.turnId !== undefined) return row.status.turnId;
   const entries = await store.transcript.read(conversationId);
   const turnId = entries.at(-1)?.turnId;
-  // The turns that a fork has from its source do not end in its log.
-  const isInherited = turnId !== undefined && row?.status.forkedFrom !== undefined && (await store.events.turnStart(conversationId, turnId)) === 0;
+  const hasEarlierTurns = row?.status.forkedFrom !== undefined || row?.status.importedFrom !== undefined;
+  // Turns of another conversation do not end in this log.
+  const isInherited = turnId !== undefined && hasEarlierTurns && (await store.events.turnStart(conversationId, turnId)) === 0;
   return isInherited ? undefined : turnId;
 }
 

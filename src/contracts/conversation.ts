@@ -1,6 +1,7 @@
 import type { AgentLimits } from './agent.ts';
 import type { WaitingCall } from './client-tool.ts';
 import type { ForkedFrom, ForkInput } from './forks/fork.ts';
+import type { ImportedFrom } from './imports/import.ts';
 import type { ContextWish } from './transcript.ts';
 import type { JsonObject } from './json.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
@@ -49,6 +50,8 @@ export interface ConversationInput {
   parent?: Parent;
   /** Present in a fork, which gets its files before its first turn. */
   fork?: ForkInput;
+  /** Present in one that was brought in from an export. */
+  importedFrom?: ImportedFrom;
   carried?: CarriedConversation;
 }
 
@@ -235,6 +238,8 @@ export interface ConversationStatus {
   parent?: Parent;
   /** Present in a fork of another conversation. */
   forkedFrom?: ForkedFrom;
+  /** Present in a conversation that was brought in from an export. */
+  importedFrom?: ImportedFrom;
   /** How many forks were made of it that remain; absent when there are none. */
   forks?: number;
   /** What a sub-agent has used, with its own sub-agents. */

@@ -2,6 +2,7 @@ import type { AttachmentFacts } from './attachments/media.ts';
 import type { CompactionReason, ContentPart } from './transcript.ts';
 import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { ForkedFrom, ForkEvents } from './forks/fork.ts';
+import type { ImportedFrom } from './imports/import.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { PlanItem } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
@@ -51,8 +52,8 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of each type of event. New fields may be added to any of them; a reader ignores fields that it does not know. */
 export interface EventData extends ForkEvents {
-  /** `scheduledBy`: present when a schedule started the conversation. `forkedFrom`: present in a fork. */
-  'conversation.started': { agentId: string; userId: string; tenantId: string; scheduledBy?: ScheduledBy; forkedFrom?: ForkedFrom };
+  /** `scheduledBy`: present when a schedule started the conversation. `forkedFrom`: present in a fork. `importedFrom`: present when it was brought in from an export. */
+  'conversation.started': { agentId: string; userId: string; tenantId: string; scheduledBy?: ScheduledBy; forkedFrom?: ForkedFrom; importedFrom?: ImportedFrom };
   'conversation.paused': { by: PauseReason['by']; note?: string };
   'conversation.resumed': JsonObject;
   'conversation.closed': JsonObject;

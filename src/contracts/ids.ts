@@ -19,3 +19,8 @@ export function makeId(prefix: IdPrefix, nowMs: number, random: () => number): s
   while (tail.length < RANDOM_LENGTH) tail += ID_ALPHABET.charAt(Math.floor(random() * 32));
   return `${prefix}_${time}${tail}`;
 }
+
+/** Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. */
+export function sandboxIdOf(conversationId: string): string {
+  return `sbx_${conversationId.replace(/^conv_/, '')}`;
+}

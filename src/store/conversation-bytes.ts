@@ -41,6 +41,8 @@ const COMPACT = `with old as (
       and (events.type in ('tool.requested', 'tool.waiting', 'tool.finished', 'context.compacted', 'plan.changed') or (events.type like 'tool.approval-%' and events.data->'arguments' is not null))
   ), summed as (
     delete from compactions using old where compactions.conversation_id = old.conversation_id
+  ), before as (
+    delete from earlier_events using old where earlier_events.conversation_id = old.conversation_id
   ), planned as (
     delete from plans using old where plans.conversation_id = old.conversation_id
   ), called as (

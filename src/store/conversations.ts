@@ -3,6 +3,7 @@ import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } fro
 import type { PlanItem } from '../contracts/plan/plan.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { ForkedFrom } from '../contracts/forks/fork.ts';
+import type { ImportedFrom } from '../contracts/imports/import.ts';
 import type { Announcer } from './database/announcer.ts';
 import { createMessageAcceptance } from './accept-message.ts';
 import { createConversationBytes } from './conversation-bytes.ts';
@@ -27,6 +28,8 @@ const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, c
   (${newestPlan('conversations.conversation_id')}) as plan,
   (select json_build_object('conversationId', f.source_id, 'transcriptSeq', f.transcript_seq) from forks f
     where f.conversation_id = conversations.conversation_id) as forked_from,
+  (select json_build_object('conversationId', i.source_id, 'exportedAt', i.exported_at) from imports i
+    where i.conversation_id = conversations.conversation_id) as imported_from,
   (select count(*)::integer from forks f where f.source_id = conversations.conversation_id) as forks,
   (select row_to_json(used) from (select ${USAGE_TOTALS} from model_calls m where m.conversation_id = conversations.conversation_id) used) as used`;
 
@@ -53,6 +56,7 @@ interface Row {
   used: TotalsRow;
   plan: PlanItem[] | null;
   forked_from: ForkedFrom | null;
+  imported_from: ImportedFrom | null;
   forks: number;
   last_turn: { turnId: string | null; at: string; data: EventData['turn.finished'] } | null;
 }
@@ -171,6 +175,7 @@ function toConversation(row: Row): ConversationRow {
       ...(row.used.calls > 0 && { usage: toTotals(row.used) }),
       ...(row.forked_from && { forkedFrom: row.forked_from }),
       ...(row.forks > 0 && { forks: row.forks }),
+      ...(row.imported_from && { importedFrom: { ...row.imported_from, exportedAt: new Date(row.imported_from.exportedAt).toISOString() } }),
       ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
       ...(row.plan && row.plan.length > 0 && { plan: row.plan }),
       ...callsOf(row),

@@ -36,7 +36,7 @@ beforeAll(async () => {
   const row = await store.sandboxes.ensure({ ...names, sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'north', state: 'creating', hostId: 'here' });
   await store.sandboxes.change('sbx_1', row.generation, { state: 'running' });
   const sandboxes = { open: async () => ({ handle }) } as unknown as Sandboxes;
-  host = await serveHost({ config: { LONGSHORE_HOST_ADDRESS: '127.0.0.1:0', LONGSHORE_HOST_ID: 'here' }, store, sandboxes, log });
+  host = await serveHost({ config: { LONGSHORE_HOST_ADDRESS: '127.0.0.1:0', LONGSHORE_HOST_ID: 'here' }, store, sandboxes, agents: new Map(), log });
   [worker] = (await store.hosts.list('here')) as [HostWorker];
 }, 60_000);
 afterAll(async () => {

@@ -2,13 +2,14 @@ import { Context } from '@temporalio/activity';
 import { KEPT_CHECKPOINTS } from '../../contracts/checkpoints/checkpoint.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
+import { sandboxIdOf } from '../../contracts/ids.ts';
 import type { ForkSandboxArgs, ForkSandboxResult } from '../../contracts/forks/fork.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import { planFiles, type FilesPlan } from '../../store/conversation/fork-files.ts';
 import type { ForkRow } from '../../store/conversation/forks.ts';
 import type { Store } from '../../store/store.ts';
 import { onceEach } from '../../tool-calls/results/once-each.ts';
-import { sandboxIdOf, type ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
+import type { ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
 import { whileBeating } from '../checkpoints/while-beating.ts';
 import { noteOf } from './fork-note.ts';
 

@@ -68,6 +68,10 @@ const status = z
       .looseObject({ conversationId, transcriptSeq: z.int() })
       .optional()
       .meta({ description: 'Of a fork: the conversation, and the number of the last entry that it has from there' }),
+    importedFrom: z
+      .looseObject({ conversationId, exportedAt: z.string() })
+      .optional()
+      .meta({ description: 'Of an imported one: the conversation that was exported, perhaps elsewhere, and when' }),
     forks: z.int().optional().meta({ description: 'How many forks of it there are' }),
     usage: z.looseObject({}).optional().meta({ description: 'Tokens and cost of its model calls, as in /v1/usage' }),
     pendingApprovals: z.array(pendingApproval),

@@ -153,6 +153,12 @@ export const SERVICE_ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  IMPORT_INVALID: { message: 'This archive cannot be imported: {problem}. {fix}', httpStatus: 400, retryable: false },
+  IMPORT_REPLACED: {
+    message: 'This import of "{conversationId}" does not go on: another one with the same id has begun, or it was given up. Import the archive again',
+    httpStatus: 409,
+    retryable: true,
+  },
   CONVERSATION_REMOVING: {
     message: 'Conversation "{conversationId}" is closed and is being removed. Try again later, when its id is free, or choose another',
     httpStatus: 409,

@@ -25,6 +25,11 @@ export const CALLS = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('checkpoints.compare'), from: moment, to: moment.optional(), paths: z.array(path).optional(), patch: z.boolean() }),
   /** Answers null. Then a tar of the directory comes as data, and at the end a `PackedDirectory`. */
   z.strictObject({ do: z.literal('files.pack'), path }),
+  /**
+   * Makes the sandbox of a conversation that is being imported, with options of the agent. A gzipped tar of everything under `/home` comes as data. Answers null when the
+   * sandbox has all of it.
+   */
+  z.strictObject({ do: z.literal('sandboxes.unpack'), agentId: z.string() }),
   /** Answers with an `ExecInfo`. The worker keeps the sandbox awake until the command ends. */
   z.strictObject({
     do: z.literal('commands.start'),
@@ -68,6 +73,9 @@ export const CALLS = z.discriminatedUnion('do', [
 ]);
 export type Call = z.infer<typeof CALLS>;
 export type CallName = Call['do'];
+/** Calls of a sandbox that exists. */
+export type SandboxCall = Exclude<Call, { do: 'sandboxes.unpack' }>;
+export type SandboxCallName = SandboxCall['do'];
 export type CallOf<Name extends CallName> = Extract<Call, { do: Name }>;
 
 /** What a terminal is told besides its input. */

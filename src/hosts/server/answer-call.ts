@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { anySignal } from '../../common/any-signal.ts';
+import type { Agent } from '../../contracts/agent.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
+import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import { checkVisit } from '../../sandbox/visits/held.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -9,10 +11,13 @@ import { REQUEST, type ChannelRequest } from '../channel/calls.ts';
 import { readMessages, type Message } from '../channel/messages.ts';
 import { createSender } from '../channel/sender.ts';
 import { operate } from './operations.ts';
+import { unpackSandbox } from './unpack-sandbox.ts';
 import type { Visits } from './visits.ts';
 
 export interface AnswerParts {
-  store: Pick<Store, 'conversations' | 'sandboxes'>;
+  store: Pick<Store, 'conversations' | 'imports' | 'sandboxes'>;
+  sandboxes: Pick<Sandboxes, 'unpack'>;
+  agents: ReadonlyMap<string, Agent>;
   visits: Visits;
   log: Logger;
   /** Aborts when the worker begins to end. */
@@ -31,11 +36,16 @@ export async function answerCall(parts: AnswerParts, request: IncomingMessage, r
   try {
     const incoming = readMessages(request);
     const asked = requestOf(await incoming.next());
-    await parts.visits.visit(
-      asked.sandboxId,
-      () => findVisited(parts.store, asked),
-      (handle) => operate(handle, asked.call, { incoming, sender, signal, stopping: parts.stopping }),
-    );
+    const { call, sandboxId } = asked;
+    if (call.do === 'sandboxes.unpack') await unpackSandbox(parts, { ...asked, ...call }, { incoming, sender });
+    else {
+      const wire = { incoming, sender, signal, stopping: parts.stopping };
+      await parts.visits.visit(
+        sandboxId,
+        () => findVisited(parts.store, asked),
+        (handle) => operate(handle, call, wire),
+      );
+    }
     sender.end();
   } catch (error) {
     if (!isFailure(error) && !gone.signal.aborted) parts.log.warn({ err: error }, 'a call of the service failed');

@@ -1,5 +1,5 @@
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
-import type { Call, CallName } from '../channel/calls.ts';
+import type { SandboxCall, SandboxCallName } from '../channel/calls.ts';
 import { CHECKPOINT_OPERATIONS } from './checkpoint-operations.ts';
 import { COMMAND_OPERATIONS } from './command-operations.ts';
 import { FILE_OPERATIONS } from './file-operations.ts';
@@ -7,7 +7,7 @@ import { PORT_OPERATIONS } from './port-operations.ts';
 import { TERMINAL_OPERATIONS } from './terminal-operations.ts';
 import type { Operation, Wire } from './wire.ts';
 
-const OPERATIONS: { [Name in CallName]: Operation<Name> } = {
+const OPERATIONS: { [Name in SandboxCallName]: Operation<Name> } = {
   ...FILE_OPERATIONS,
   ...COMMAND_OPERATIONS,
   ...PORT_OPERATIONS,
@@ -16,6 +16,6 @@ const OPERATIONS: { [Name in CallName]: Operation<Name> } = {
 };
 
 /** Does what a call asks of a sandbox. */
-export function operate(handle: WorkerHandle, call: Call, wire: Wire): Promise<void> {
-  return (OPERATIONS[call.do] as Operation<CallName>)(handle, call, wire);
+export function operate(handle: WorkerHandle, call: SandboxCall, wire: Wire): Promise<void> {
+  return (OPERATIONS[call.do] as Operation<SandboxCallName>)(handle, call, wire);
 }

@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { certifyHost } from '../../certificates/certificates.ts';
 import { inTimeOr } from '../../common/in-time.ts';
+import type { Agent } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
@@ -19,8 +20,9 @@ import { createVisits } from './visits.ts';
 
 interface ServeParts {
   config: Pick<Config, 'LONGSHORE_HOST_ADDRESS' | 'LONGSHORE_HOST_ID'>;
-  store: Pick<Store, 'conversations' | 'sandboxes' | 'hosts'>;
+  store: Pick<Store, 'conversations' | 'imports' | 'sandboxes' | 'hosts'>;
   sandboxes: Sandboxes;
+  agents: ReadonlyMap<string, Agent>;
   log: Logger;
 }
 
@@ -33,7 +35,7 @@ const CONNECTIONS = 2_000;
  * Serves the sandboxes of this host to the HTTP service, which finds it in Postgres. Both show a certificate of the installation's authority.
  * @throws CONFIG_INVALID when it cannot listen at LONGSHORE_HOST_ADDRESS
  */
-export async function serveHost({ config, store, sandboxes, log }: ServeParts): Promise<AsyncDisposable> {
+export async function serveHost({ config, store, sandboxes, agents, log }: ServeParts): Promise<AsyncDisposable> {
   const authority = await channelAuthority(store.hosts);
   const workerId = `worker-${randomBytes(8).toString('hex')}.longshore`;
   const { key, certificate } = certifyHost(workerId, authority, new Date(), { days: CERTIFICATE_DAYS });
@@ -42,7 +44,8 @@ export async function serveHost({ config, store, sandboxes, log }: ServeParts): 
   const calls = new Set<Promise<void>>();
   const identity = { key, cert: certificate, ca: authority.certificate, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3' } as const;
   const server = createServer({ ...identity, headersTimeout: HEAD_MS, handshakeTimeout: HEAD_MS, requestTimeout: 0 }, (request, response) => {
-    const call = answer({ store, visits, log, stopping: stopping.signal, closing: closing.signal }, request, response).finally(() => calls.delete(call));
+    const parts = { store, sandboxes, agents, visits, log, stopping: stopping.signal, closing: closing.signal };
+    const call = answer(parts, request, response).finally(() => calls.delete(call));
     calls.add(call);
   });
   server.maxConnections = CONNECTIONS;

@@ -1,5 +1,5 @@
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
-import type { CallName, CallOf } from '../channel/calls.ts';
+import type { CallOf, SandboxCallName } from '../channel/calls.ts';
 import type { Message } from '../channel/messages.ts';
 import type { Sender } from '../channel/sender.ts';
 
@@ -13,4 +13,4 @@ export interface Wire {
   stopping: AbortSignal;
 }
 
-export type Operation<Name extends CallName> = (handle: WorkerHandle, call: CallOf<Name>, wire: Wire) => Promise<void>;
+export type Operation<Name extends SandboxCallName> = (handle: WorkerHandle, call: CallOf<Name>, wire: Wire) => Promise<void>;

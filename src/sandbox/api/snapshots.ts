@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 
@@ -36,6 +37,11 @@ export interface SandboxSnapshots {
   removeSnapshot(snapshotId: string): Promise<void>;
   /** Creates a sandbox for an owner, with options of its own, that has the files of this one as they are now. Does nothing when the owner's exists. */
   copyFor(sandboxId: string, request: CopyRequest): Promise<void>;
+  /**
+   * Makes the owner's sandbox of a gzipped tar of everything under `/home`, without starting it. A sandbox of an earlier attempt, which has no conversation yet, is
+   * replaced. @throws INVALID_ARGUMENT when the id belongs to another sandbox
+   */
+  unpack(content: Readable, owner: SandboxOwner, options: SandboxOptions): Promise<void>;
   /**
    * Creates `count` copies of this sandbox as it is now; the sandbox itself continues. They belong to the same tenant and expire after `ttlMs`, or never.
    * Returns their ids; open them with these.

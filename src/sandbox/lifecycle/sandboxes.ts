@@ -19,6 +19,7 @@ import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/docker-context.ts';
 import { destroy } from './remove/destroy.ts';
 import type { Engine } from '../engine/engine.ts';
+import { unpackHome } from './copies/unpack-home.ts';
 import { copyFor } from './copies/copy-for.ts';
 import { copySandboxTo, fork } from './copies/fork.ts';
 import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
@@ -103,6 +104,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
       return (await context.snapshots.list(filter)).filter(({ ready }) => ready).map(toInfo);
     },
     removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
+    unpack: (content, owner, options) => unpackHome(context, content, owner, options),
     copyFor: (sandboxId, request) => copyFor(context, sandboxId, request),
     fork: (sandboxId, count, expiry) => fork(context, sandboxId, count, expiry),
     copyTo: (sandboxId, owner, options) => copySandboxTo(context, sandboxId, owner, options),

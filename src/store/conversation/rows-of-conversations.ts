@@ -2,6 +2,7 @@ import type { Announcer } from '../database/announcer.ts';
 import type { Database } from '../database/database.ts';
 import { createCheckpoints, type Checkpoints } from './checkpoints.ts';
 import { createForks, type Forks } from './forks.ts';
+import { createImports, type Imports } from './imports.ts';
 import { createMedia, type MediaRows } from './media.ts';
 import { createPlans, type Plans } from './plans.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
@@ -12,6 +13,7 @@ import { createTreePlaces, type TreePlaces } from './tree-places.ts';
 export interface RowsOfConversations {
   checkpoints: Checkpoints;
   forks: Forks;
+  imports: Imports;
   media: MediaRows;
   plans: Plans;
   sandboxUses: SandboxUses;
@@ -23,6 +25,7 @@ export function createRowsOfConversations(parts: { database: Database; announcer
   return {
     checkpoints: createCheckpoints(parts),
     forks: createForks(parts),
+    imports: createImports(parts),
     media: createMedia(parts),
     plans: createPlans(parts),
     sandboxUses: createSandboxUses(parts),

@@ -1,6 +1,7 @@
 import { RecentMap } from '../../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
+import { sandboxIdOf } from '../../contracts/ids.ts';
 import { isShared, mayUseSandbox, type SandboxUse } from '../../contracts/sub-agents/sandbox-use.ts';
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
 import type { OpenedSandbox, WorkerHandle } from '../../sandbox/api/sandbox.ts';
@@ -10,11 +11,6 @@ import type { SandboxUses } from '../../store/conversation/sandbox-uses.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { serversIn } from './servers-in-sandbox.ts';
-
-/** Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. */
-export function sandboxIdOf(conversationId: string): string {
-  return `sbx_${conversationId.replace(/^conv_/, '')}`;
-}
 
 export interface Conversation {
   conversationId: string;

@@ -58,11 +58,12 @@ function renderWaiting(calls: WaitingCall[]): string {
 }
 
 /** Where it comes from, if no client started it. */
-function renderOrigin(data: ConversationData, { scheduledBy, parent, forkedFrom }: ConversationStatus): string[] {
+function renderOrigin(data: ConversationData, { scheduledBy, parent, forkedFrom, importedFrom }: ConversationStatus): string[] {
   return [
     ...(scheduledBy ? [`Started by schedule ${code(scheduledBy.scheduleId)} for ${code(scheduledBy.at)}`] : []),
     ...(parent ? [`Sub-agent of ${conversationLink(data, parent.conversationId)}, call ${code(parent.callId)}`] : []),
     ...(forkedFrom ? [`Fork of ${conversationLink(data, forkedFrom.conversationId)}, after entry ${forkedFrom.transcriptSeq}`] : []),
+    ...(importedFrom ? [`Imported from ${code(importedFrom.conversationId)}, as exported at ${code(importedFrom.exportedAt)}`] : []),
   ];
 }
 

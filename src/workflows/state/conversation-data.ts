@@ -13,6 +13,7 @@ import type {
   Wake,
 } from '../../contracts/conversation.ts';
 import type { ForkInput } from '../../contracts/forks/fork.ts';
+import type { ImportedFrom } from '../../contracts/imports/import.ts';
 import type { ContextWish } from '../../contracts/transcript.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
@@ -92,6 +93,7 @@ export interface ConversationData {
   readonly parent?: Parent;
   /** Present in a fork of another conversation. */
   readonly fork?: ForkInput;
+  readonly importedFrom?: ImportedFrom;
   /** The fork has no files yet: no turn starts. */
   awaitsFiles?: true;
   queue: QueuedMessage[];

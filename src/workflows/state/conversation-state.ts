@@ -15,7 +15,7 @@ export type MessageVerdict =
 
 /** The state at the start of a run, the first one or one that continues another. */
 export function openConversation(input: ConversationInput): ConversationData {
-  const { conversationId, agentId, userId, tenantId, limits, scheduledBy, closeWhenDone = false, parent, fork, carried, firstMessage } = input;
+  const { conversationId, agentId, userId, tenantId, limits, scheduledBy, closeWhenDone = false, parent, fork, importedFrom, carried, firstMessage } = input;
   const data: ConversationData = {
     conversationId,
     agentId,
@@ -25,6 +25,7 @@ export function openConversation(input: ConversationInput): ConversationData {
     ...(scheduledBy && { scheduledBy }),
     closeWhenDone,
     ...(parent && { parent }),
+    ...(importedFrom && { importedFrom }),
     ...(fork && { fork, ...(!carried && { awaitsFiles: true }) }),
     queue: [],
     urgent: 0,

@@ -28,7 +28,7 @@ function rememberedIn(data: ConversationData): Pick<ConversationStatus, 'allowed
 
 /** The status as clients and operators see it. */
 export function statusOf(data: ConversationData, nowMs: number): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, scheduledBy, parent, fork, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
+  const { conversationId, agentId, userId, tenantId, scheduledBy, parent, fork, importedFrom, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
   const waiting = waitingCalls(data);
   return {
     conversationId,
@@ -41,6 +41,7 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     ...(scheduledBy && { scheduledBy }),
     ...(parent && { parent, spent: spentBy(data, nowMs) }),
     ...(fork && { forkedFrom: { conversationId: fork.conversationId, transcriptSeq: fork.transcriptSeq } }),
+    ...(importedFrom && { importedFrom }),
     ...(turn && { turnId: turn.turnId }),
     queued: data.queue.length + (turn ? turn.steers.length : data.wake ? 1 : 0),
     turnsUsed,

@@ -1,5 +1,5 @@
 import { failure } from '../../../contracts/errors.ts';
-import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
+import type { SandboxRow, SnapshotRow } from '../../../store/sandbox-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import { containerSpecOf } from '../make/new-container.ts';
@@ -17,11 +17,27 @@ type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volum
  * caller opens an incomplete sandbox.
  */
 export async function restoreSnapshot(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
-  const { rows, hostId, installation, log } = context;
-  const { sandboxId, tenantId, conversationId, ttlMs } = owner;
+  const { hostId, log } = context;
+  const { sandboxId, tenantId } = owner;
   const { snapshotId, volumeName, memoryVolume, options } = snapshot;
   if (snapshot.tenantId !== tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
   if (snapshot.hostId !== hostId) throw failure('SNAPSHOT_ELSEWHERE', { snapshotId, host: snapshot.hostId, here: hostId });
+  const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
+  const { containerId } = await addSandbox(context, owner, options, {
+    files: (to) => jobsOf(context).copy({ volume: volumeName }, to),
+    ...(hasMemory && { memory: (to: CopyPlace) => jobsOf(context).copy({ volume: memoryVolume }, to) }),
+  });
+  log.info({ sandboxId, snapshotId, memory: containerId !== undefined }, 'snapshot restored');
+}
+
+/** Adds the row of a sandbox after its files are complete: `hibernated` when it has the processes, else `stopped`. The owner's id must be new. */
+export async function addSandbox(
+  context: DockerContext,
+  { sandboxId, tenantId, conversationId, ttlMs }: SandboxOwner,
+  options: SandboxRow['options'],
+  { files, memory }: { files: (to: CopyPlace) => Promise<void>; memory?: (to: CopyPlace) => Promise<void> },
+): Promise<LaidOut> {
+  const { rows, hostId, installation } = context;
   if ((await rows.get(sandboxId)) !== undefined) throw taken(sandboxId);
   const row = {
     sandboxId,
@@ -32,19 +48,15 @@ export async function restoreSnapshot(context: DockerContext, snapshot: Snapshot
     ...(conversationId !== undefined && { conversationId }),
     ...(ttlMs !== undefined && { ttlMs }),
   };
-  const specFor = (volume: string) => containerSpecOf(context, { ...row, volumeName: volume }, 'runsc');
-  const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
-  const laidOut = await layOut(context, row, {
-    files: (to) => jobsOf(context).copy({ volume: volumeName }, to),
-    ...(hasMemory && { memory: { specOf: specFor, copyTo: (to: CopyPlace) => jobsOf(context).copy({ volume: memoryVolume }, to) } }),
-  });
+  const specOf = (volume: string) => containerSpecOf(context, { ...row, volumeName: volume }, 'runsc');
+  const laidOut = await layOut(context, row, { files, ...(memory && { memory: { specOf, copyTo: memory } }) });
   try {
     await addRow(context, row, laidOut);
   } catch (error) {
     await takeBack(context, sandboxId, laidOut);
     throw error;
   }
-  log.info({ sandboxId, snapshotId, memory: laidOut.containerId !== undefined }, 'snapshot restored');
+  return laidOut;
 }
 
 async function addRow({ rows }: DockerContext, row: NewRow, { volumeName, containerId }: LaidOut): Promise<void> {
@@ -65,6 +77,6 @@ async function takeBack(context: DockerContext, sandboxId: string, laidOut: Laid
   await discard(context, laidOut);
 }
 
-function taken(sandboxId: string): Error {
+export function taken(sandboxId: string): Error {
   return failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: `there is a sandbox "${sandboxId}" already`, fix: 'Restore into one with a new id' });
 }
