@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadAgents } from '../src/definitions/agents/load-agents.ts';
-import { sandboxIdOf } from '../src/tool-calls/run/sandbox-of-conversation.ts';
+import { sandboxIdOf } from '../src/contracts/ids.ts';
 import { connect, type Chat } from '../src/client.ts';
 import type { Agent } from '../src/contracts/agent.ts';
 import { isFailure } from '../src/contracts/errors.ts';

@@ -9,6 +9,7 @@ import { summaryLine } from '../contracts/markdown.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
+import type { ImportedFrom } from '../contracts/imports/import.ts';
 import type { ForkInput } from '../contracts/forks/fork.ts';
 import type { Parent, Share } from '../contracts/sub-agent.ts';
 import type { NewFork } from '../store/conversation/forks.ts';
@@ -53,6 +54,8 @@ export interface StartRequest extends Omit<StartOptions, 'output' | 'clientTools
   share?: Share;
   /** The conversation is a fork. */
   fork?: NewFork;
+  /** The conversation is imported; `complete` makes its row one that is used. */
+  imported?: { from: ImportedFrom; complete: () => Promise<void> };
   /** A conversation that exists must be the user's, too, and not only the tenant's. */
   ofUser?: true;
   /** Ids of the first message and its turn; generated when absent. */
@@ -73,7 +76,7 @@ export async function startConversation(parts: StartParts, options: StartRequest
 
   // The row and the text must exist before the workflow: its first activity reads them.
   const status = initialStatus(input);
-  const isNew = await create(parts.store, status, options.fork);
+  const isNew = await create(parts.store, status, options);
   if (options.conversationId !== undefined) await refuseForeign(parts.store, input, options);
   if (input.firstMessage) await putMessage(parts.store, input.firstMessage.messageId, { ...options, conversationId, attachments, clientTools });
   try {
@@ -88,7 +91,11 @@ export async function startConversation(parts: StartParts, options: StartRequest
   }
 }
 
-async function create({ conversations, forks }: StartParts['store'], status: ConversationStatus, fork: NewFork | undefined): Promise<boolean> {
+async function create({ conversations, forks }: StartParts['store'], status: ConversationStatus, { fork, imported }: StartRequest): Promise<boolean> {
+  if (imported) {
+    await imported.complete();
+    return true;
+  }
   if (!fork) return conversations.create({ ...status, status });
   const { agentId, userId, tenantId, forkedFrom } = status;
   return forks.create({ ...status, status }, fork, [
@@ -184,6 +191,7 @@ function makeInput(agent: Agent, options: StartRequest): ConversationInput {
     limits: { ...limits, ...within(limits.budget, options.share), ...(options.unattended && { unattended: true }) },
     ...(options.parent && { parent: options.parent }),
     ...(options.fork && { fork: inputOf(options.fork) }),
+    ...(options.imported && { importedFrom: options.imported.from }),
     ...(options.scheduledBy && { scheduledBy: options.scheduledBy }),
     ...(options.closeWhenDone && { closeWhenDone: true }),
     ...(options.message !== undefined && { firstMessage: firstMessageOf(options) }),
@@ -206,8 +214,9 @@ function within(budget: Budget, { steps: taskSteps, ...share }: Share = {}): Pic
   return { budget: { ...budget, ...lower }, ...(taskSteps !== undefined && { taskSteps }) };
 }
 
-function summaryOf({ agentId, userId, scheduledBy, fork }: ConversationInput): string {
-  const who = `${agentId} for ${userId}${fork ? `, fork of ${fork.conversationId}` : ''}`;
+function summaryOf({ agentId, userId, scheduledBy, fork, importedFrom }: ConversationInput): string {
+  const origin = fork ? `, fork of ${fork.conversationId}` : importedFrom ? `, imported from ${importedFrom.conversationId}` : '';
+  const who = `${agentId} for ${userId}${origin}`;
   return scheduledBy ? `${who}, by schedule ${scheduledBy.scheduleId} of ${scheduledBy.at}` : who;
 }
 
@@ -216,8 +225,13 @@ function hasWork({ firstMessage, fork }: ConversationInput): boolean {
   return firstMessage !== undefined || fork !== undefined;
 }
 
+/** How a conversation will begin. */
+export function firstStatus(agent: Agent, options: StartRequest): ConversationStatus {
+  return initialStatus(makeInput(agent, options));
+}
+
 function initialStatus(input: ConversationInput): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, firstMessage, limits, scheduledBy, parent, fork } = input;
+  const { conversationId, agentId, userId, tenantId, firstMessage, limits, scheduledBy, parent, fork, importedFrom } = input;
   return {
     conversationId,
     agentId,
@@ -229,6 +243,7 @@ function initialStatus(input: ConversationInput): ConversationStatus {
     ...(scheduledBy && { scheduledBy }),
     ...(parent && { parent }),
     ...(fork && { forkedFrom: { conversationId: fork.conversationId, transcriptSeq: fork.transcriptSeq } }),
+    ...(importedFrom && { importedFrom }),
     turnsUsed: 0,
     stepsUsed: 0,
     tokensUsed: 0,

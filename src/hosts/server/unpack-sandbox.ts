@@ -25,7 +25,7 @@ export async function unpackSandbox(
   { incoming, sender }: Pick<Wire, 'incoming' | 'sender'>,
 ): Promise<void> {
   const found = await store.imports.get(conversationId);
-  if (!found || found.isComplete || found.tenantId !== tenantId || sandboxId !== sandboxIdOf(conversationId)) throw failure('IMPORT_REPLACED', { conversationId });
+  if (!found || found.report || found.tenantId !== tenantId || sandboxId !== sandboxIdOf(conversationId)) throw failure('IMPORT_REPLACED', { conversationId });
   const agent = agents.get(agentId);
   if (!agent) throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: 'the agents directory of the worker' });
   const content = Readable.from(dataOf(incoming), { objectMode: false });

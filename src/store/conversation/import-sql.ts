@@ -42,7 +42,7 @@ export const COMPLETE = `with ${PLACE}, adopted as (
     returning c.conversation_id, c.event_seq, c.transcript_seq
   ), logged as (${insertEvents('$5')}
   ), marked as (
-    update imports set transcript_seq = counter.transcript_seq from counter where imports.conversation_id = counter.conversation_id
+    update imports set transcript_seq = counter.transcript_seq, report = $7 from counter where imports.conversation_id = counter.conversation_id
   ), taken_back as (
     insert into rewinds (conversation_id, after_seq, hidden)
     select conversation_id, counter.transcript_seq, hidden.numbers from counter cross join (
@@ -53,7 +53,7 @@ export const COMPLETE = `with ${PLACE}, adopted as (
 
 export const ABANDON = `with ${PLACE} delete from conversations using place where conversations.conversation_id = place.conversation_id`;
 
-export const GET = `select i.source_id, i.exported_at, i.digest, i.transcript_seq, c.tenant_id, c.user_id
+export const GET = `select i.source_id, i.exported_at, i.digest, i.report, c.tenant_id, c.user_id
   from imports i join conversations c using (conversation_id) where i.conversation_id = $1`;
 
 export const EARLIER_EVENTS = 'select number, bytes, lines from earlier_events where conversation_id = $1 and number > $2 order by number limit 1';

@@ -1,8 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ConversationStatus } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
-import type { ImportedFrom } from '../../contracts/imports/import.ts';
-import type { JsonObject } from '../../contracts/json.ts';
+import type { ImportedFrom, ImportReport } from '../../contracts/imports/import.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { Announcer } from '../database/announcer.ts';
 import type { Database, SqlValue } from '../database/database.ts';
@@ -13,7 +12,8 @@ import { ABANDON, ADD_ENTRIES, ADD_EVENTS, BEGIN, COMPLETE, EARLIER_EVENTS, GET,
 export interface ImportRow {
   from: ImportedFrom;
   digest: string;
-  isComplete: boolean;
+  /** Absent until it is complete. */
+  report?: ImportReport;
   tenantId: string;
   userId: string;
 }
@@ -41,7 +41,7 @@ export interface Imports {
   /** A piece of the log of events from there: whole lines. */
   addEvents(place: ImportPlace, number: number, lines: Buffer): Promise<void>;
   /** From now on it is a conversation like others. `sandboxId`: has its files, and is not another's. */
-  complete(place: ImportPlace, status: ConversationStatus, events: { type: 'conversation.started'; data: JsonObject }[], sandboxId?: string): Promise<void>;
+  complete(place: ImportPlace, end: { status: ConversationStatus; report: ImportReport; sandboxId?: string }): Promise<void>;
   /** Removes what the attempt has added. */
   abandon(place: ImportPlace): Promise<void>;
   get(conversationId: string): Promise<ImportRow | undefined>;
@@ -53,7 +53,7 @@ interface Row {
   source_id: string;
   exported_at: Date;
   digest: string;
-  transcript_seq: number | null;
+  report: ImportReport | null;
   tenant_id: string;
   user_id: string;
 }
@@ -79,8 +79,10 @@ export function createImports({ database, announcer }: { database: Database; ann
     async addEvents(place, number, lines) {
       await add(place, 'imports.addEvents', ADD_EVENTS, [number, lines.length, gzipSync(lines)]);
     },
-    async complete(place, status, events, sandboxId) {
-      const values = [status.state, toJsonText(status), eventsText(events), sandboxId ?? null];
+    async complete(place, { status, report, sandboxId }) {
+      const { agentId, userId, tenantId, importedFrom } = status;
+      const started = { type: 'conversation.started', data: { agentId, userId, tenantId, importedFrom } };
+      const values = [status.state, toJsonText(status), eventsText([started]), sandboxId ?? null, toJsonText(report)];
       await add(place, 'imports.complete', COMPLETE, values);
       announcer.announce(place.conversationId);
     },
@@ -98,7 +100,7 @@ export function createImports({ database, announcer }: { database: Database; ann
   };
 }
 
-function toImport({ source_id, exported_at, digest, transcript_seq, tenant_id, user_id }: Row): ImportRow {
+function toImport({ source_id, exported_at, digest, report, tenant_id, user_id }: Row): ImportRow {
   const from = { conversationId: source_id, exportedAt: exported_at.toISOString() };
-  return { from, digest, isComplete: transcript_seq !== null, tenantId: tenant_id, userId: user_id };
+  return { from, digest, ...(report && { report }), tenantId: tenant_id, userId: user_id };
 }

@@ -12,6 +12,8 @@ create table imports (
   attempt text not null,
   -- The last entry of the transcript that it has from there. Null until it is complete.
   transcript_seq integer,
+  -- What it has brought in.
+  report json,
   made_at timestamptz not null default clock_timestamp()
 );
 select longshore_keep_apart('imports', 'exists (select from conversations c where c.conversation_id = imports.conversation_id)',

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { isBlob } from '../../contracts/attachments/media.ts';
+import type { JsonObject } from '../../contracts/json.ts';
+
+const LONGEST_ID = 500;
+
+const id = z
+  .string()
+  .min(1)
+  .max(LONGEST_ID)
+  .refine((text) => !/\p{Cc}/u.test(text), 'an id with control characters');
+const amount = z.number().min(0);
+const object = z.record(z.string(), z.unknown()).transform((value) => value as JsonObject);
+const blob = z.string().refine(isBlob, 'a blob that is no SHA-256');
+const type = z.enum(['image', 'file']);
+const mediaType = z.string().min(1).max(LONGEST_ID);
+const name = z.string().max(LONGEST_ID);
+
+const part = z.union([
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({ type: z.literal('image'), mediaType, data: z.string() }),
+  z.strictObject({ type: z.literal('file'), mediaType, name, data: z.string() }),
+  z.strictObject({ type, mediaType, name: name.optional(), blob, bytes: z.int().min(0) }),
+]);
+const said = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({ type: z.literal('reasoning'), text: z.string(), providerMetadata: object.optional() }),
+  z.strictObject({
+    type: z.literal('tool-call'),
+    callId: id,
+    tool: id,
+    arguments: object,
+    unreadable: z.string().optional(),
+    providerMetadata: object.optional(),
+  }),
+]);
+const usage = z.strictObject({
+  inputTokens: amount,
+  outputTokens: amount,
+  cacheReadTokens: amount.optional(),
+  cacheWriteTokens: amount.optional(),
+  clearedTokens: amount.optional(),
+  costUsd: amount.nullable().optional(),
+});
+
+/** A line of `transcript.jsonl`. */
+export const ENTRY = z.strictObject({
+  seq: z.int().min(1).max(1_000_000_000),
+  turnId: id,
+  stepId: id.optional(),
+  at: z.iso.datetime(),
+  rewound: z.literal(true).optional(),
+  entry: z.discriminatedUnion('role', [
+    z.strictObject({ role: z.literal('user'), content: z.array(part), clientTools: z.unknown().optional() }),
+    z.strictObject({ role: z.literal('assistant'), parts: z.array(said), usage: usage.optional() }),
+    z.strictObject({ role: z.literal('tool'), callId: id, tool: id, content: z.array(part), isError: z.boolean() }),
+    z.strictObject({ role: z.literal('note'), text: z.string(), from: z.literal('sandbox').optional() }),
+  ]),
+});
+
+const counted = z.looseObject({ count: z.int().min(0), lastSeq: z.int().min(0) });
+
+/** What is needed of `conversation.json`. */
+export const ABOUT = z.looseObject({
+  format: z.literal('longshore-conversation'),
+  version: z.literal(1),
+  conversationId: id,
+  agentId: id,
+  userId: id,
+  exportedAt: z.iso.datetime(),
+  transcript: counted,
+  events: counted,
+});
+export type About = z.infer<typeof ABOUT>;

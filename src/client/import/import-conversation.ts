@@ -1,0 +1,90 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { failure } from '../../contracts/errors.ts';
+import { makeId } from '../../contracts/ids.ts';
+import type { ArchiveSource, ImportOptions, ImportReport } from '../../contracts/imports/import.ts';
+import type { HostClient } from '../../hosts/client/host-client.ts';
+import type { Store } from '../../store/store.ts';
+import { findAgent, firstStatus, startConversation, type StartParts, type StartRequest } from '../start-conversation.ts';
+import { invalid, readArchive, type ArchiveReader } from './archive-reader.ts';
+import { ABOUT, type About } from './entry-schema.ts';
+import { IMPORT_LIMITS } from './import-limits.ts';
+import { parse, readText, skip } from './read-lines.ts';
+import { readParts } from './read-parts.ts';
+
+export interface ImportParts extends StartParts {
+  store: StartParts['store'] & Pick<Store, 'imports'>;
+  hosts: HostClient;
+  /** Aborts when the client is closed. */
+  closing: AbortSignal;
+}
+export type ImportRequest = ImportOptions & Pick<StartRequest, 'ofUser'>;
+
+const ORDER = 'README.md, conversation.json, transcript.md, transcript.jsonl, events.jsonl, attachments/, files/';
+
+/**
+ * Makes a conversation of an archive that nobody has checked. It exists for others when all of it has been read; an archive that is refused leaves nothing.
+ * @throws IMPORT_INVALID, CONVERSATION_EXISTS, AGENT_NOT_FOUND, HOST_AWAY when the archive has files and no worker is there to take them
+ */
+export async function importConversation(
+  parts: ImportParts,
+  source: ArchiveSource,
+  options: ImportRequest,
+): Promise<{ conversationId: string; report: ImportReport }> {
+  await using archive = readArchive(source);
+  const { about, digest } = await readAbout(archive);
+  const agent = await findAgent(parts.agents, options.agent ?? about.agentId);
+  const conversationId = options.conversationId ?? makeId('conv', Date.now(), Math.random);
+  const { user = about.userId, tenant, files: withFiles = true, ofUser } = options;
+  const from = { conversationId: about.conversationId, exportedAt: about.exportedAt };
+  const start = { agent: agent.id, user, conversationId, ...(tenant !== undefined && { tenant }), ...(ofUser && { ofUser }) };
+  const status = { ...firstStatus(agent, start), importedFrom: from };
+  const place = { conversationId, attempt: randomUUID() };
+  if (!(await parts.store.imports.begin({ ...place, status, from, digest }))) return repeated(parts, start, { digest, tenantId: status.tenantId });
+  try {
+    const { closing, hosts, store } = parts;
+    const work = { closing, hosts, store, archive, place, about, agent, tenantId: status.tenantId, withFiles };
+    const { report, sandboxId } = await readParts(work);
+    const complete = () => store.imports.complete(place, { status, report, ...(sandboxId !== undefined && { sandboxId }) });
+    await startConversation(parts, { ...start, imported: { from, complete } });
+    return { conversationId, report };
+  } catch (error) {
+    // Without effect on one that is complete.
+    await parts.store.imports.abandon(place);
+    throw error;
+  }
+}
+
+/** The same archive has been imported with this id: its workflow is started, if that was never done. */
+async function repeated(
+  parts: ImportParts,
+  start: StartRequest & { conversationId: string },
+  { digest, tenantId }: { digest: string; tenantId: string },
+): Promise<{ conversationId: string; report: ImportReport }> {
+  const { conversationId, user } = start;
+  const known = await parts.store.imports.get(conversationId);
+  const isSame = known?.digest === digest && known.tenantId === tenantId && known.userId === user;
+  if (!isSame || !known.report) throw failure('CONVERSATION_EXISTS', { conversationId });
+  await startConversation(parts, { ...start, imported: { from: known.from, complete: async () => undefined } });
+  return { conversationId, report: known.report };
+}
+
+async function readAbout(archive: ArchiveReader): Promise<{ about: About; digest: string }> {
+  let entry = await archive.next();
+  if (entry?.name === 'README.md') {
+    await skip(entry);
+    entry = await archive.next();
+  }
+  if (entry?.name !== 'conversation.json') {
+    throw invalid('conversation.json is not at its beginning', `Give a file that an export has written; one that was packed again has them in the order ${ORDER}`);
+  }
+  const text = await readText(entry, IMPORT_LIMITS.about);
+  const value = parse(text, entry.name) as { format?: unknown; version?: unknown; madeBy?: unknown } | null;
+  if (value?.format === 'longshore-conversation' && value.version !== 1) {
+    const by = typeof value.madeBy === 'string' ? value.madeBy.slice(0, 100) : 'another version';
+    throw invalid(`it has the version ${String(value.version).slice(0, 20)} of its format, and only 1 is known here`, `Import it with ${by} or a newer one`);
+  }
+  const parsed = ABOUT.safeParse(value);
+  if (parsed.success) return { about: parsed.data, digest: createHash('sha256').update(text).digest('hex') };
+  const [issue] = parsed.error.issues;
+  throw invalid(`conversation.json is not that of an export (${(issue?.path ?? []).map(String).join('.')}: ${issue?.message ?? 'unknown'})`, 'Give a file that an export has written');
+}
