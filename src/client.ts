@@ -44,6 +44,7 @@ export type { AllowedTool, ConversationStatus, PendingApproval } from './contrac
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';
 export type { TreeEvent, TreeOptions } from './client/events/read-tree.ts';
 export type { UsageGroup, UsageLine, UsageReport, UsageTotals } from './contracts/usage.ts';
+export type { ArchiveSource, ImportedFrom, ImportOptions, ImportReport } from './contracts/imports/import.ts';
 export type { StoredEntry } from './contracts/transcript.ts';
 export { isFailure, LongshoreError } from './contracts/errors.ts';
 export { defineAgent } from './definitions/agents/define-agent.ts';

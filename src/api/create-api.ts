@@ -53,6 +53,7 @@ import { addCommandRoutes } from './sandbox/command-routes.ts';
 import { addCommandStreamRoutes } from './sandbox/command-stream-routes.ts';
 import { addDiffRoute } from './sandbox/diff-route.ts';
 import { addExportRoute } from './sandbox/export-route.ts';
+import { addImportRoute } from './sandbox/import-route.ts';
 import { addFileRoutes } from './sandbox/file-routes.ts';
 import { addSandboxRoute } from './sandbox/sandbox-route.ts';
 import { addFileContentRoutes } from './sandbox/file-content-routes.ts';
@@ -131,6 +132,7 @@ const ROUTES = [
   addSandboxRoute,
   addDiffRoute,
   addExportRoute,
+  addImportRoute,
   addFileRoutes,
   addFileContentRoutes,
   addFileLinkRoutes,

@@ -13,6 +13,7 @@ import { exitCodeOf } from './output/exit-code-of.ts';
 import { compactCommand } from './conversations/compact.ts';
 import { diffCommand } from './conversations/diff.ts';
 import { exportCommand } from './conversations/export.ts';
+import { importCommand } from './conversations/import.ts';
 import { interruptCommand } from './conversations/interrupt.ts';
 import { keysCommand } from './keys/keys.ts';
 import { limitsCommand } from './limits/limits.ts';
@@ -89,6 +90,7 @@ function createProgram(cli: Cli): Command {
     checkpointsCommand,
     diffCommand,
     exportCommand,
+    importCommand,
     rewindCommand,
     forkCommand,
     memoryCommand,

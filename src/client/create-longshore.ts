@@ -44,6 +44,8 @@ import { readTree, startOfTree } from './events/read-tree.ts';
 import { createSandboxCalls } from './sandbox-calls.ts';
 import { createScheduleCalls } from './schedule-calls.ts';
 import { forkConversation } from './fork-conversation.ts';
+import { importConversation, type ImportParts } from './import/import-conversation.ts';
+import { archiveOf, importOptions } from './import/import-options.ts';
 import { startConversation, type AgentSource } from './start-conversation.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { Chat, Longshore } from './types.ts';
@@ -104,6 +106,7 @@ export function createLongshore(parts: ClientParts): Longshore {
       calls.rewind(conversationIdOf(conversation), { checkpointId: nameOf('checkpointId', checkpointId), ...rewindOptions(options) }),
     ...forkCalls(parts, rowOf, () => longshore),
     ...createSandboxCalls({ store, hosts: hostsOf(parts), closing: closing.signal, rowOf }),
+    ...importCalls({ ...parts, hosts: hostsOf(parts), closing: closing.signal }, () => longshore),
     send: async (conversation, text, options) => calls.send(conversationIdOf(conversation), text, sendOptions(options)),
     ...approvalCalls(calls),
     pause: async (conversation, options) => calls.signal(conversationIdOf(conversation), 'pause', pauseOptions(options)),
@@ -146,6 +149,15 @@ function forkCalls(
       const given = forkOptions(options);
       const { conversationId, turnId } = await forkConversation(parts, await rowOf(conversation), given);
       return createChat(longshore(), conversationId, turnId);
+    },
+  };
+}
+
+function importCalls(parts: ImportParts, longshore: () => Longshore): Pick<Longshore, 'import'> {
+  return {
+    async import(archive, options) {
+      const { conversationId, report } = await importConversation(parts, archiveOf(archive), importOptions(options));
+      return { chat: createChat(longshore(), conversationId), report };
     },
   };
 }

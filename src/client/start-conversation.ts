@@ -162,7 +162,7 @@ export async function findAgent(source: AgentSource, id: string): Promise<Agent>
 }
 
 /** The id becomes part of the names of a container and a volume. */
-function checkId(conversationId: unknown): void {
+export function checkId(conversationId: unknown): void {
   if (typeof conversationId === 'string' && conversationId.length <= 128 && CONVERSATION_ID.test(conversationId)) return;
   const fix = 'Write 1 to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit';
   throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `${showValue(conversationId)} cannot be used`, fix });

@@ -15,6 +15,7 @@ import type {
 } from '../contracts/conversation.ts';
 import type { CheckpointCalls, ChatCheckpoints } from '../contracts/checkpoints/checkpoint.ts';
 import type { ChatForks, ForkCalls } from '../contracts/forks/fork.ts';
+import type { ImportCalls } from '../contracts/imports/import.ts';
 import type { ChatDiff, DiffCalls } from '../contracts/checkpoints/diff.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
 import type { ChatExport, ExportCalls } from './export/export-types.ts';
@@ -168,7 +169,7 @@ export interface Chat extends AsyncDisposable, ChatAttachments, ChatCheckpoints,
 
 /** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
 export interface Longshore
-  extends AsyncDisposable, AttachmentCalls<string | Chat>, CheckpointCalls, DiffCalls, ExportCalls, ForkCalls<Chat>, ClientTools<string | Chat> {
+  extends AsyncDisposable, AttachmentCalls<string | Chat>, CheckpointCalls, DiffCalls, ExportCalls, ForkCalls<Chat>, ImportCalls<Chat>, ClientTools<string | Chat> {
   start(options: StartOptions): Promise<Chat>;
   /** Returns a conversation that exists. */
   chat(conversationId: string): Promise<Chat>;

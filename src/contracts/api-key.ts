@@ -2,6 +2,7 @@
 export const SCOPES = [
   'conversations:read',
   'conversations:write',
+  'conversations:import',
   'approvals:resolve',
   'memory:read',
   'memory:write',

@@ -12,6 +12,7 @@ import { attachmentsOf } from './http-attachments.ts';
 import { createHttpCalls, createHttpViews, httpConversation } from './http-conversations.ts';
 import { createHttpDiff } from './http-diff.ts';
 import { createHttpExport } from './http-export.ts';
+import { createHttpImport } from './http-import.ts';
 import { createHttpUsage } from './http-usage.ts';
 import { createHttpAudit, createHttpKeys, createHttpLimits, createHttpPlugins, createHttpSchedules } from './http-installation.ts';
 import { createHttpMemory } from './http-memory.ts';
@@ -58,6 +59,7 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
     ...createHttpCalls(link),
     ...createHttpDiff(link),
     ...createHttpExport(link),
+    ...createHttpImport(link, () => longshore),
     async tools(conversation, handlers, options) {
       const { signal } = serveOptions(options);
       const stopped = signal ? anySignal([signal, closing.signal]) : closing.signal;

@@ -15,6 +15,8 @@ export interface HttpRequest {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Sent as JSON. */
   body?: object;
+  /** Sent as it is, in place of `body`. */
+  stream?: ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
   signal?: AbortSignal;
   /** It may be sent twice without another effect. Default: a GET, and one with an Idempotency-Key. */
@@ -33,11 +35,12 @@ const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 200;
 
 export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
-  const open: HttpLink['open'] = async (path, { method = 'GET', body, headers = {}, signal }) => {
+  const open: HttpLink['open'] = async (path, { method = 'GET', body, stream, headers = {}, signal }) => {
     const init: RequestInit = {
       method,
       headers: { ...traceHeaders(), authorization: `Bearer ${apiKey}`, ...(body && { 'content-type': 'application/json' }), ...headers },
       ...(body && { body: JSON.stringify(body) }),
+      ...(stream && { body: stream, duplex: 'half' as const }),
       ...(signal && { signal }),
     };
     const answer = await fetch(new URL(path, url), init).catch((error: unknown) => {

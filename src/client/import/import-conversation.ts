@@ -4,7 +4,7 @@ import { makeId } from '../../contracts/ids.ts';
 import type { ArchiveSource, ImportOptions, ImportReport } from '../../contracts/imports/import.ts';
 import type { HostClient } from '../../hosts/client/host-client.ts';
 import type { Store } from '../../store/store.ts';
-import { findAgent, firstStatus, startConversation, type StartParts, type StartRequest } from '../start-conversation.ts';
+import { checkId, findAgent, firstStatus, startConversation, type StartParts, type StartRequest } from '../start-conversation.ts';
 import { invalid, readArchive, type ArchiveReader } from './archive-reader.ts';
 import { ABOUT, type About } from './entry-schema.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
@@ -30,6 +30,7 @@ export async function importConversation(
   source: ArchiveSource,
   options: ImportRequest,
 ): Promise<{ conversationId: string; report: ImportReport }> {
+  if (options.conversationId !== undefined) checkId(options.conversationId);
   await using archive = readArchive(source);
   const { about, digest } = await readAbout(archive);
   const agent = await findAgent(parts.agents, options.agent ?? about.agentId);

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { importConversation } from '../../client/import/import-conversation.ts';
+import { importOptions } from '../../client/import/import-options.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
+import { ownUser, tenantFor } from '../auth/tenant-for.ts';
+import type { Api, RouteParts } from '../http/route-parts.ts';
+import { conversationId, refusals } from '../routes/schemas.ts';
+import { receiveBody } from './receive-body.ts';
+
+const report = z
+  .object({
+    from: z.object({ conversationId, exportedAt: z.string() }),
+    entries: z.int(),
+    events: z.int(),
+    attachments: z.int(),
+    files: z.object({ count: z.int(), bytes: z.number().optional(), why: z.string().optional() }),
+    leftOut: z.array(z.string()),
+  })
+  .meta({ id: 'ImportReport' });
+
+const PATH = '/v1/conversations/import';
+
+export function addImportRoute(api: Api, parts: RouteParts): void {
+  void api.register(async (scope) => {
+    // The body is read as it comes.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+    addImport(scope as unknown as Api, parts);
+  });
+}
+
+function addImport(api: Api, parts: RouteParts): void {
+  api.post(
+    PATH,
+    {
+      config: {
+        scope: 'conversations:import',
+        streamsBody: true,
+        takesBytes: true,
+        errors: ['IMPORT_INVALID', 'IMPORT_REPLACED', 'AGENT_NOT_FOUND', 'CONVERSATION_EXISTS', 'CONVERSATION_REMOVING', 'ATTACHMENTS_FULL', 'HOST_AWAY', 'BODY_TOO_LARGE'],
+      },
+      schema: {
+        summary: 'Import a conversation',
+        description:
+          'The body is the `.tar.gz` of an export. The conversation exists when all of it was read, with a transcript that is believed as it is; nothing runs again. Only the same archive with the same `conversationId` may be sent again.',
+        tags: ['conversations'],
+        querystring: z.strictObject({
+          agent: z.string().optional().meta({ description: 'Default: the agent with the id that the archive names' }),
+          user: z.string().optional().meta({ description: 'For whom. Default: the user that the archive names' }),
+          tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
+          conversationId: z.string().optional().meta({ description: 'An id of your own; generated when absent' }),
+          files: z.enum(['true', 'false']).optional().meta({ description: '`false`: without the files of the sandbox. Default `true`' }),
+        }),
+        response: { 201: z.object({ conversationId, report }), ...refusals },
+      },
+    },
+    async ({ caller, query: { files = 'true', ...named }, raw }, reply) => {
+      const user = ownUser(caller, named.user);
+      const tenant = tenantFor(caller, named.tenant);
+      const options = importOptions(withoutUndefined({ ...named, user, tenant, files: files === 'true' }));
+      const request = { ...options, ...(caller.userId !== undefined && { ofUser: true as const }) };
+      const { conversationId: id, report: made } = await importConversation(importParts(parts), receiveBody(raw), request);
+      return reply.code(201).header('location', `/v1/conversations/${encodeURIComponent(id)}`).send({ conversationId: id, report: made });
+    },
+  );
+}
+
+function importParts({ client, hosts, closing }: RouteParts) {
+  return { ...client, hosts, closing };
+}
