@@ -11,7 +11,7 @@ const WITHOUT_DETAILS = `(case entry->>'role'
           select jsonb_agg(case part->>'type' when 'tool-call' then part || '{"arguments":{}}' else part end order by position)
           from jsonb_array_elements(entry::jsonb->'parts') with ordinality as item (part, position))) end)::json`;
 const hasDetails = (table: string) => `(entry->>'role' = 'tool'
-      or (entry->>'role' = 'note' and ${table}.key ~ '^(edited|noted|agents-md)-')
+      or (entry->>'role' = 'note' and ${table}.key ~ '^(edited|noted|agents-md|imported)-')
       or (entry->>'role' = 'assistant' and json_array_length(entry->'parts') > 0))`;
 
 /**

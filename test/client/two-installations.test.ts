@@ -19,7 +19,7 @@ test('an id that another installation has used is refused, and a repeated start 
   const chat = await north.longshore.start(options);
   await expect(south.longshore.start(options)).rejects.toMatchObject({
     code: 'CONVERSATION_EXISTS',
-    message: `The id "${north.name}" is taken by a conversation that is not yours. Choose another, or leave it out to get a new one`,
+    message: `The id "${north.name}" is taken by another conversation. Choose another, or leave it out to get a new one`,
   });
   expect((await south.store.conversations.get(north.name))?.state).toBe('closed');
   expect((await north.longshore.start(options)).id).toBe(chat.id);

@@ -13,7 +13,7 @@ import { EXPORT_FORMAT, type ExportOptions } from './export-types.ts';
 import { jsonLine, measure, textOf, type Pages } from './json-lines.ts';
 
 interface ExportParts {
-  store: Pick<Store, 'events' | 'media' | 'sandboxes' | 'transcript'>;
+  store: Pick<Store, 'events' | 'imports' | 'media' | 'sandboxes' | 'transcript'>;
   hosts: HostClient;
   /** Aborts when the client is closed. */
   closing: AbortSignal;
@@ -76,6 +76,8 @@ async function write(archive: ArchiveWriter, { store, row, files, signal }: Writ
   const header = (name: string, { size }: { size: number }) => ({ name, size, mode: 0o644, mtime: at });
   await archive.add(header('transcript.md', forPeople), textOf(entries, entryText, forPeople.lastSeq));
   await archive.add(header('transcript.jsonl', transcript), textOf(entries, jsonLine, transcript.lastSeq));
+  const earlier = await store.imports.earlierBytes(conversationId);
+  if (earlier > 0) await archive.add(header('earlier-events.jsonl', { size: earlier }), store.imports.earlierEvents(conversationId));
   await archive.add(header('events.jsonl', log), textOf(events, jsonLine, log.lastSeq));
   await addMedia(archive, store, conversationId, at);
   if (typeof files !== 'string') await addFiles(archive, files, at, signal);

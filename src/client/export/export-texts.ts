@@ -62,6 +62,7 @@ An export by Longshore. No program but the usual ones is needed to read it. Ever
 | \`transcript.md\` | what was said and done, for people. Texts are in blocks, with invisible characters as escapes |
 | \`transcript.jsonl\` | the same for programs: one entry a line, in the order of \`seq\`. \`rewound\`: a rewind took it back |
 | \`events.jsonl\` | the log of events, one a line, in the order of \`seq\` |
+| \`earlier-events.jsonl\` | of an imported conversation: the log of events that its archive had, with the ids of that time. Absent in others |
 | \`attachments/\` | images and files of messages and of results; the name is the \`blob\` of the transcript, with \`-\` for its \`:\`. Absent when there are none |
 ${
   files === undefined

@@ -28,12 +28,12 @@ export interface ArchiveReader extends AsyncDisposable {
 }
 
 /** Reads a `.tar.gz` that nobody has checked, at the pace of its reader. @throws IMPORT_INVALID when it is none, or is cut */
-export function readArchive(source: ArchiveSource): ArchiveReader {
+export function readArchive(source: ArchiveSource, signal: AbortSignal): ArchiveReader {
   const input = Readable.from(source, { objectMode: false });
   const gunzip = createGunzip();
   const tar = extract();
   // The reader of the entries gets the error, too.
-  const read = pipeline(input, gunzip, tar as unknown as NodeJS.WritableStream).catch((error: unknown) => error);
+  const read = pipeline(input, gunzip, tar as unknown as NodeJS.WritableStream, { signal }).catch((error: unknown) => error);
   const entries = tar[Symbol.asyncIterator]();
   let back: ArchiveEntry | undefined;
   return {

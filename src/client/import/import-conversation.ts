@@ -31,7 +31,7 @@ export async function importConversation(
   options: ImportRequest,
 ): Promise<{ conversationId: string; report: ImportReport }> {
   if (options.conversationId !== undefined) checkId(options.conversationId);
-  await using archive = readArchive(source);
+  await using archive = readArchive(source, parts.closing);
   const { about, digest } = await readAbout(archive);
   const agent = await findAgent(parts.agents, options.agent ?? about.agentId);
   const conversationId = options.conversationId ?? makeId('conv', Date.now(), Math.random);
@@ -49,8 +49,8 @@ export async function importConversation(
     await startConversation(parts, { ...start, imported: { from, complete } });
     return { conversationId, report };
   } catch (error) {
-    // Without effect on one that is complete.
-    await parts.store.imports.abandon(place);
+    // Without effect on one that is complete. What is left otherwise is removed a day later.
+    await parts.store.imports.abandon(place).catch(() => undefined);
     throw error;
   }
 }

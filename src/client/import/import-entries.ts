@@ -58,7 +58,7 @@ export async function importEvents(imports: Imports, place: ImportPlace, file: A
     [batch, bytes] = [[], 0];
   };
   for await (const { number, text, value } of readLines(file, { ofLine: IMPORT_LIMITS.event, ofFile: IMPORT_LIMITS.events })) {
-    const { seq, type } = value as { seq?: unknown; type?: unknown };
+    const { seq, type } = (value ?? {}) as { seq?: unknown; type?: unknown };
     if (!Number.isSafeInteger(seq) || typeof type !== 'string') throw invalid(`line ${number} of ${file.name} is no event`, WHOLE);
     [count, lastSeq] = [count + 1, seq as number];
     const line = Buffer.from(text);

@@ -124,7 +124,7 @@ export const SERVICE_ERRORS = {
     retryable: false,
   },
   CONVERSATION_EXISTS: {
-    message: 'The id "{conversationId}" is taken by a conversation that is not yours. Choose another, or leave it out to get a new one',
+    message: 'The id "{conversationId}" is taken by another conversation. Choose another, or leave it out to get a new one',
     httpStatus: 409,
     retryable: false,
   },

@@ -56,4 +56,7 @@ export const ABANDON = `with ${PLACE} delete from conversations using place wher
 export const GET = `select i.source_id, i.exported_at, i.digest, i.report, c.tenant_id, c.user_id
   from imports i join conversations c using (conversation_id) where i.conversation_id = $1`;
 
-export const EARLIER_EVENTS = 'select number, bytes, lines from earlier_events where conversation_id = $1 and number > $2 order by number limit 1';
+export const EARLIER_BYTES = 'select coalesce(sum(bytes), 0)::float8 as bytes from earlier_events where conversation_id = $1';
+
+/** Pieces are numbered from 1 without gaps. */
+export const EARLIER_EVENTS = 'select lines from earlier_events where conversation_id = $1 and number = $2';

@@ -7,7 +7,7 @@ import type { Announcer } from '../database/announcer.ts';
 import type { Database, SqlValue } from '../database/database.ts';
 import { eventsText } from '../database/event-sql.ts';
 import { toJsonText } from '../database/json-text.ts';
-import { ABANDON, ADD_ENTRIES, ADD_EVENTS, BEGIN, COMPLETE, EARLIER_EVENTS, GET, GIVE_WAY } from './import-sql.ts';
+import { ABANDON, ADD_ENTRIES, ADD_EVENTS, BEGIN, COMPLETE, EARLIER_BYTES, EARLIER_EVENTS, GET, GIVE_WAY } from './import-sql.ts';
 
 export interface ImportRow {
   from: ImportedFrom;
@@ -45,8 +45,10 @@ export interface Imports {
   /** Removes what the attempt has added. */
   abandon(place: ImportPlace): Promise<void>;
   get(conversationId: string): Promise<ImportRow | undefined>;
-  /** The piece of the earlier log after the piece with a number, as text. */
-  earlierEvents(conversationId: string, after: number): Promise<{ number: number; bytes: number; lines: () => Buffer } | undefined>;
+  /** Bytes of the earlier log of events. */
+  earlierBytes(conversationId: string): Promise<number>;
+  /** The lines of that log, in pieces. */
+  earlierEvents(conversationId: string): AsyncGenerator<Buffer>;
 }
 
 interface Row {
@@ -93,9 +95,15 @@ export function createImports({ database, announcer }: { database: Database; ann
       const [row] = await database.query<Row>('imports.get', GET, [conversationId]);
       return row && toImport(row);
     },
-    async earlierEvents(conversationId, after) {
-      const [row] = await database.query<{ number: number; bytes: number; lines: Buffer }>('imports.earlierEvents', EARLIER_EVENTS, [conversationId, after]);
-      return row && { number: row.number, bytes: row.bytes, lines: () => gunzipSync(row.lines) };
+    async earlierBytes(conversationId) {
+      return (await database.query<{ bytes: number }>('imports.earlierBytes', EARLIER_BYTES, [conversationId]))[0]?.bytes ?? 0;
+    },
+    async *earlierEvents(conversationId) {
+      for (let number = 1; ; number += 1) {
+        const [piece] = await database.query<{ lines: Buffer }>('imports.earlierEvents', EARLIER_EVENTS, [conversationId, number]);
+        if (!piece) return;
+        yield gunzipSync(piece.lines);
+      }
     },
   };
 }

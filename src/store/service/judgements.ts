@@ -25,7 +25,7 @@ export interface JudgementRows {
   find(conversationId: string, callId: string): Promise<EventData['tool.judged'] | undefined>;
   /** What the call of a judge's model used; the same id counts once. */
   addUsage(place: { conversationId: string; turnId: string; id: string }, model: string, usage: Usage): Promise<void>;
-  /** What the user has written, oldest first: no notices about sub-agents, which are put into the transcript as messages. */
+  /** What the user has written here, oldest first: no notices about sub-agents, which are put into the transcript as messages, and nothing that was imported. */
   userMessages(conversationId: string): Promise<string[]>;
   /** The newest decisions of people about calls of an agent, newest first. Those whose arguments were removed are left out. */
   pastDecisions(agentId: string, limit: number): Promise<PastDecision[]>;
@@ -42,7 +42,7 @@ const ADD_USAGE = `insert into model_calls (conversation_id, step_id, turn_id, t
 const messagesBefore = (conversation: string, before: string) => `select coalesce(json_agg(u.text order by u.seq), '[]'::json) from (
     select t.seq, (select string_agg(part->>'text', E'\\n') from json_array_elements(t.entry->'content') part where part->>'type' = 'text') as text
     from ${entriesOf(conversation)} t
-    where t.entry->>'role' = 'user' and t.key not like 'ended-%' and t.seq < ${before}
+    where t.entry->>'role' = 'user' and t.key not like 'ended-%' and t.key not like 'imported-%' and t.seq < ${before}
   ) u`;
 
 const USER_MESSAGES = `select (${messagesBefore('$1', '2147483647')}) as texts`;
