@@ -105,8 +105,7 @@ export function createLongshore(parts: ClientParts): Longshore {
     rewind: async (conversation, checkpointId, options) =>
       calls.rewind(conversationIdOf(conversation), { checkpointId: nameOf('checkpointId', checkpointId), ...rewindOptions(options) }),
     ...forkCalls(parts, rowOf, () => longshore),
-    ...createSandboxCalls({ store, hosts: hostsOf(parts), closing: closing.signal, rowOf }),
-    ...importCalls({ ...parts, hosts: hostsOf(parts), closing: closing.signal }, () => longshore),
+    ...callsOfHosts({ ...parts, hosts: hostsOf(parts), closing: closing.signal, rowOf }, () => longshore),
     send: async (conversation, text, options) => calls.send(conversationIdOf(conversation), text, sendOptions(options)),
     ...approvalCalls(calls),
     pause: async (conversation, options) => calls.signal(conversationIdOf(conversation), 'pause', pauseOptions(options)),
@@ -153,8 +152,13 @@ function forkCalls(
   };
 }
 
-function importCalls(parts: ImportParts, longshore: () => Longshore): Pick<Longshore, 'import'> {
+/** The calls that reach sandboxes through the workers of their hosts. */
+function callsOfHosts(
+  parts: ImportParts & Parameters<typeof createSandboxCalls>[0],
+  longshore: () => Longshore,
+): Pick<Longshore, 'diff' | 'export' | 'import'> {
   return {
+    ...createSandboxCalls(parts),
     async import(archive, options) {
       const { conversationId, report } = await importConversation(parts, archiveOf(archive), importOptions(options));
       return { chat: createChat(longshore(), conversationId), report };

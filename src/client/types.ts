@@ -169,7 +169,15 @@ export interface Chat extends AsyncDisposable, ChatAttachments, ChatCheckpoints,
 
 /** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
 export interface Longshore
-  extends AsyncDisposable, AttachmentCalls<string | Chat>, CheckpointCalls, DiffCalls, ExportCalls, ForkCalls<Chat>, ImportCalls<Chat>, ClientTools<string | Chat> {
+  extends
+    AsyncDisposable,
+    AttachmentCalls<string | Chat>,
+    CheckpointCalls,
+    DiffCalls,
+    ExportCalls,
+    ForkCalls<Chat>,
+    ImportCalls<Chat>,
+    ClientTools<string | Chat> {
   start(options: StartOptions): Promise<Chat>;
   /** Returns a conversation that exists. */
   chat(conversationId: string): Promise<Chat>;

@@ -53,7 +53,14 @@ export type EventType = (typeof EVENT_TYPES)[number];
 /** The data of each type of event. New fields may be added to any of them; a reader ignores fields that it does not know. */
 export interface EventData extends ForkEvents {
   /** `scheduledBy`: present when a schedule started the conversation. `forkedFrom`: present in a fork. `importedFrom`: present when it was brought in from an export. */
-  'conversation.started': { agentId: string; userId: string; tenantId: string; scheduledBy?: ScheduledBy; forkedFrom?: ForkedFrom; importedFrom?: ImportedFrom };
+  'conversation.started': {
+    agentId: string;
+    userId: string;
+    tenantId: string;
+    scheduledBy?: ScheduledBy;
+    forkedFrom?: ForkedFrom;
+    importedFrom?: ImportedFrom;
+  };
   'conversation.paused': { by: PauseReason['by']; note?: string };
   'conversation.resumed': JsonObject;
   'conversation.closed': JsonObject;

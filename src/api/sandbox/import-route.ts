@@ -37,7 +37,16 @@ function addImport(api: Api, parts: RouteParts): void {
         scope: 'conversations:import',
         streamsBody: true,
         takesBytes: true,
-        errors: ['IMPORT_INVALID', 'IMPORT_REPLACED', 'AGENT_NOT_FOUND', 'CONVERSATION_EXISTS', 'CONVERSATION_REMOVING', 'ATTACHMENTS_FULL', 'HOST_AWAY', 'BODY_TOO_LARGE'],
+        errors: [
+          'IMPORT_INVALID',
+          'IMPORT_REPLACED',
+          'AGENT_NOT_FOUND',
+          'CONVERSATION_EXISTS',
+          'CONVERSATION_REMOVING',
+          'ATTACHMENTS_FULL',
+          'HOST_AWAY',
+          'BODY_TOO_LARGE',
+        ],
       },
       schema: {
         summary: 'Import a conversation',
@@ -60,7 +69,10 @@ function addImport(api: Api, parts: RouteParts): void {
       const options = importOptions(withoutUndefined({ ...named, user, tenant, files: files === 'true' }));
       const request = { ...options, ...(caller.userId !== undefined && { ofUser: true as const }) };
       const { conversationId: id, report: made } = await importConversation(importParts(parts), receiveBody(raw), request);
-      return reply.code(201).header('location', `/v1/conversations/${encodeURIComponent(id)}`).send({ conversationId: id, report: made });
+      return reply
+        .code(201)
+        .header('location', `/v1/conversations/${encodeURIComponent(id)}`)
+        .send({ conversationId: id, report: made });
     },
   );
 }

@@ -40,17 +40,24 @@ export function showCommand(cli: Cli): Command {
     );
 }
 
+/** Where it comes from, and what comes from it. */
+function originLines(status: ConversationStatus): string[] {
+  return [
+    ...(status.scheduledBy ? [`started by schedule ${status.scheduledBy.scheduleId} for ${status.scheduledBy.at}`] : []),
+    ...(status.forkedFrom ? [`fork of ${status.forkedFrom.conversationId}, after entry ${status.forkedFrom.transcriptSeq}`] : []),
+    ...(status.importedFrom ? [`imported from ${status.importedFrom.conversationId}, as exported at ${status.importedFrom.exportedAt}`] : []),
+    ...(status.forks ? [`forks of it: ${status.forks}; see: longshore ls --forks-of ${status.conversationId}`] : []),
+    ...(status.parent ? [`sub-agent of ${status.parent.path.join(' > ')}, for the call ${status.parent.callId}`] : []),
+  ];
+}
+
 function statusLines(status: ConversationStatus): string[] {
   const { paused, lastTurn } = status;
   const why = paused && reasonOf(paused);
   const lines = [
     `${status.conversationId}: ${status.state}${why === undefined ? '' : `, because ${why}`}`,
     `agent ${status.agentId}, user ${status.userId}, tenant ${status.tenantId}`,
-    ...(status.scheduledBy ? [`started by schedule ${status.scheduledBy.scheduleId} for ${status.scheduledBy.at}`] : []),
-    ...(status.forkedFrom ? [`fork of ${status.forkedFrom.conversationId}, after entry ${status.forkedFrom.transcriptSeq}`] : []),
-    ...(status.importedFrom ? [`imported from ${status.importedFrom.conversationId}, as exported at ${status.importedFrom.exportedAt}`] : []),
-    ...(status.forks ? [`forks of it: ${status.forks}; see: longshore ls --forks-of ${status.conversationId}`] : []),
-    ...(status.parent ? [`sub-agent of ${status.parent.path.join(' > ')}, for the call ${status.parent.callId}`] : []),
+    ...originLines(status),
     `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens${status.usage === undefined ? '' : ` (cost ${costText(status.usage)})`}, ${((status.storedBytes ?? 0) / 2 ** 20).toFixed(1)} MB stored, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
     ...(lastTurn ? [`last turn ${lastTurn.outcome} at ${shortTime(lastTurn.at)}${lastTurn.message === undefined ? '' : `: ${lastTurn.message}`}`] : []),
     ...status.runningCalls.map(({ callId, tool }) => `running ${tool} (${callId})`),

@@ -12,7 +12,11 @@ export function createHttpImport(link: HttpLink, longshore: () => Longshore): Im
       const { files, ...rest } = importOptions(given);
       const query = new URLSearchParams({ ...rest, ...(files === false && { files: 'false' }) });
       const stream = Readable.toWeb(Readable.from(source, { objectMode: false })) as ReadableStream<Uint8Array>;
-      const answer = await link.open(`/v1/conversations/import?${query.toString()}`, { method: 'POST', stream, headers: { 'content-type': 'application/gzip' } });
+      const answer = await link.open(`/v1/conversations/import?${query.toString()}`, {
+        method: 'POST',
+        stream,
+        headers: { 'content-type': 'application/gzip' },
+      });
       const { conversationId, report } = (await answer.json()) as { conversationId: string; report: ImportReport };
       return { chat: createChat(longshore(), conversationId), report };
     },

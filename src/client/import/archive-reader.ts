@@ -56,7 +56,7 @@ export function readArchive(source: ArchiveSource, signal: AbortSignal): Archive
 }
 
 function entryOf(entry: Entry): ArchiveEntry {
-  const { name, type, size = 0, mode, mtime } = entry.header;
+  const { name, type, size, mode, mtime } = entry.header;
   const isDirectory = type === 'directory';
   return {
     name: name.replace(/^(\.\/)+/, ''),

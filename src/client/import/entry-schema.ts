@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isBlob } from '../../contracts/attachments/media.ts';
+import { EXPORT_FORMAT } from '../export/export-types.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 
 const LONGEST_ID = 500;
@@ -62,8 +63,8 @@ const counted = z.looseObject({ count: z.int().min(0), lastSeq: z.int().min(0) }
 
 /** What is needed of `conversation.json`. */
 export const ABOUT = z.looseObject({
-  format: z.literal('longshore-conversation'),
-  version: z.literal(1),
+  format: z.literal(EXPORT_FORMAT.format),
+  version: z.literal(EXPORT_FORMAT.version),
   conversationId: id,
   agentId: id,
   userId: id,

@@ -5,6 +5,7 @@ import type { ArchiveSource, ImportOptions, ImportReport } from '../../contracts
 import type { HostClient } from '../../hosts/client/host-client.ts';
 import type { Store } from '../../store/store.ts';
 import { checkId, findAgent, firstStatus, startConversation, type StartParts, type StartRequest } from '../start-conversation.ts';
+import { EXPORT_FORMAT } from '../export/export-types.ts';
 import { invalid, readArchive, type ArchiveReader } from './archive-reader.ts';
 import { ABOUT, type About } from './entry-schema.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
@@ -19,6 +20,7 @@ export interface ImportParts extends StartParts {
 }
 export type ImportRequest = ImportOptions & Pick<StartRequest, 'ofUser'>;
 
+const GIVE = 'Give a file that an export has written';
 const ORDER = 'README.md, conversation.json, transcript.md, transcript.jsonl, events.jsonl, attachments/, files/';
 
 /**
@@ -69,6 +71,7 @@ async function repeated(
   return { conversationId, report: known.report };
 }
 
+/** What comes first in an archive, and its digest. */
 async function readAbout(archive: ArchiveReader): Promise<{ about: About; digest: string }> {
   let entry = await archive.next();
   if (entry?.name === 'README.md') {
@@ -76,16 +79,21 @@ async function readAbout(archive: ArchiveReader): Promise<{ about: About; digest
     entry = await archive.next();
   }
   if (entry?.name !== 'conversation.json') {
-    throw invalid('conversation.json is not at its beginning', `Give a file that an export has written; one that was packed again has them in the order ${ORDER}`);
+    throw invalid('conversation.json is not at its beginning', `${GIVE}; one that was packed again has them in the order ${ORDER}`);
   }
   const text = await readText(entry, IMPORT_LIMITS.about);
-  const value = parse(text, entry.name) as { format?: unknown; version?: unknown; madeBy?: unknown } | null;
-  if (value?.format === 'longshore-conversation' && value.version !== 1) {
-    const by = typeof value.madeBy === 'string' ? value.madeBy.slice(0, 100) : 'another version';
-    throw invalid(`it has the version ${String(value.version).slice(0, 20)} of its format, and only 1 is known here`, `Import it with ${by} or a newer one`);
+  return { about: aboutIn(parse(text, entry.name)), digest: createHash('sha256').update(text).digest('hex') };
+}
+
+function aboutIn(value: unknown): About {
+  const { format, version, madeBy } = (value ?? {}) as { format?: unknown; version?: unknown; madeBy?: unknown };
+  if (format === EXPORT_FORMAT.format && version !== EXPORT_FORMAT.version) {
+    const by = typeof madeBy === 'string' ? madeBy.slice(0, 100) : 'another version';
+    const shown = String(version).slice(0, 20);
+    throw invalid(`it has the version ${shown} of its format, and only ${EXPORT_FORMAT.version} is known here`, `Import it with ${by} or a newer one`);
   }
   const parsed = ABOUT.safeParse(value);
-  if (parsed.success) return { about: parsed.data, digest: createHash('sha256').update(text).digest('hex') };
+  if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw invalid(`conversation.json is not that of an export (${(issue?.path ?? []).map(String).join('.')}: ${issue?.message ?? 'unknown'})`, 'Give a file that an export has written');
+  throw invalid(`conversation.json is not that of an export (${(issue?.path ?? []).map(String).join('.')}: ${issue?.message ?? 'unknown'})`, GIVE);
 }

@@ -48,7 +48,13 @@ export async function importTranscript(imports: Imports, place: ImportPlace, fil
 }
 
 /** Stores the lines of a log of events. They are only kept: no reader of events trusts what an archive says. */
-export async function importEvents(imports: Imports, place: ImportPlace, file: ArchiveEntry, pieces: { count: number }, expected?: About['events']): Promise<number> {
+export async function importEvents(
+  imports: Imports,
+  place: ImportPlace,
+  file: ArchiveEntry,
+  pieces: { count: number },
+  expected?: About['events'],
+): Promise<number> {
   let [count, lastSeq] = [0, 0];
   let [batch, bytes]: [Buffer[], number] = [[], 0];
   const store = async () => {
@@ -90,5 +96,8 @@ function noteAttachments(attachments: Map<string, Referred>, { entry }: StoredEn
 
 function checkCount(name: string, found: { count: number; lastSeq: number }, expected: { count: number; lastSeq: number }): void {
   if (found.count === expected.count && found.lastSeq === expected.lastSeq) return;
-  throw invalid(`${name} has ${found.count} lines up to number ${found.lastSeq}, and conversation.json says ${expected.count} up to ${expected.lastSeq}`, WHOLE);
+  throw invalid(
+    `${name} has ${found.count} lines up to number ${found.lastSeq}, and conversation.json says ${expected.count} up to ${expected.lastSeq}`,
+    WHOLE,
+  );
 }

@@ -18,6 +18,8 @@ export interface FilesTo {
   signal: AbortSignal;
 }
 
+type Kind = 'file' | 'directory';
+
 export const FILES = 'files/';
 const MIB = 1024 * 1024;
 const MODES = 0o777;
@@ -58,34 +60,45 @@ export async function importFiles(archive: ArchiveReader, to: FilesTo): Promise<
 
 /** A tar of `/home` as a sandbox has it. */
 async function repack(archive: ArchiveReader, writer: ArchiveWriter, made: { count: number; bytes: number }, mostBytes: number): Promise<void> {
-  const kinds = new Map<string, 'file' | 'directory'>();
-  const addDirectory = (name: string, header: { mode: number; mtime?: Date }) =>
-    writer.add({ name: `./user${name === '' ? '' : `/${name}`}`, ...header, ...OF_USER, type: 'directory', size: 0 }, nothing());
+  const kinds = new Map<string, Kind>();
   await writer.add({ name: './', ...OF_ROOT }, nothing());
   await writer.add({ name: './.longshore', ...OF_ROOT }, nothing());
-  await addDirectory('', { mode: 0o755 });
+  await writer.add({ name: './user', ...OF_ROOT, ...OF_USER }, nothing());
   for (let entry = await archive.next(); entry; entry = await archive.next()) {
     if (!entry.name.startsWith(FILES)) return archive.putBack(entry);
     const name = nameOf(entry);
     if (name === '') continue;
-    for (const parent of parentsOf(name)) {
-      if (kinds.get(parent) === 'file') throw invalid(`${show(parent)} is a file, and has ${show(name)} below it`, REPACK);
-      if (!kinds.has(parent)) await addDirectory(parent, { mode: 0o755 });
-      kinds.set(parent, 'directory');
-    }
-    const kind = entry.isDirectory ? 'directory' : 'file';
+    for (const parent of newDirectories(kinds, name)) await writer.add({ name: `./user/${parent}`, ...OF_ROOT, ...OF_USER }, nothing());
+    const kind: Kind = entry.isDirectory ? 'directory' : 'file';
     if ((kinds.get(name) ?? kind) !== kind) throw invalid(`${show(name)} is both a file and a directory`, REPACK);
     kinds.set(name, kind);
     made.count += 1;
-    made.bytes += entry.isDirectory ? 0 : entry.size;
-    if (kinds.size > IMPORT_LIMITS.files) throw invalid(`it has more than ${IMPORT_LIMITS.files} files and directories`, 'Import without files');
-    if (mostBytes > 0 && made.bytes > mostBytes) {
-      throw invalid(`its files have more than the ${mostBytes / MIB} MB that a sandbox of the agent may have`, 'Raise diskMb of the agent, or import without files');
-    }
-    const header = { mode: entry.mode & MODES, ...(entry.mtime && { mtime: entry.mtime }) };
-    if (entry.isDirectory) await addDirectory(name, header);
-    else await writer.add({ name: `./user/${name}`, ...header, ...OF_USER, type: 'file', size: entry.size }, entry.content);
+    const size = kind === 'file' ? entry.size : 0;
+    made.bytes += size;
+    checkSizes(kinds.size, made.bytes, mostBytes);
+    const header = { name: `./user/${name}`, ...OF_USER, type: kind, size, mode: entry.mode & MODES, ...(entry.mtime && { mtime: entry.mtime }) };
+    await writer.add(header, kind === 'file' ? entry.content : nothing());
   }
+}
+
+/** Those above a path that are not in the archive yet. */
+function newDirectories(kinds: Map<string, Kind>, name: string): string[] {
+  const made: string[] = [];
+  for (const parent of parentsOf(name)) {
+    if (kinds.get(parent) === 'file') throw invalid(`${show(parent)} is a file, and has ${show(name)} below it`, REPACK);
+    if (!kinds.has(parent)) made.push(parent);
+    kinds.set(parent, 'directory');
+  }
+  return made;
+}
+
+function checkSizes(count: number, bytes: number, mostBytes: number): void {
+  if (count > IMPORT_LIMITS.files) throw invalid(`it has more than ${IMPORT_LIMITS.files} files and directories`, 'Import without files');
+  if (mostBytes === 0 || bytes <= mostBytes) return;
+  throw invalid(
+    `its files have more than the ${mostBytes / MIB} MB that a sandbox of the agent may have`,
+    'Raise diskMb of the agent, or import without files',
+  );
 }
 
 /** The path below the home directory. */
@@ -112,4 +125,3 @@ function show(path: string): string {
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
-

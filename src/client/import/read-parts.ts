@@ -48,7 +48,14 @@ interface Progress {
 /** Reads what comes after `conversation.json`, and stores it. */
 export async function readParts(work: ImportWork): Promise<Pick<Progress, 'report' | 'sandboxId'>> {
   const { conversationId, exportedAt } = work.about;
-  const report: ImportReport = { from: { conversationId, exportedAt }, entries: 0, events: 0, attachments: 0, files: { count: 0, why: 'the archive has none' }, leftOut: [] };
+  const report: ImportReport = {
+    from: { conversationId, exportedAt },
+    entries: 0,
+    events: 0,
+    attachments: 0,
+    files: { count: 0, why: 'the archive has none' },
+    leftOut: [],
+  };
   const progress: Progress = { report, missing: new Map(), unreferred: 0, pieces: { count: 0 }, skipped: { bytes: 0 }, others: [] };
   const seen = new Set(['README.md', 'conversation.json']);
   for (let entry = await work.archive.next(); entry; entry = await work.archive.next()) {
@@ -122,28 +129,33 @@ async function takeFiles(work: ImportWork, progress: Progress, first: ArchiveEnt
     return;
   }
   progress.report.files = { count: 0, why };
-  let entry: ArchiveEntry | undefined = first;
-  for (; entry?.name.startsWith(FILES); entry = await archive.next()) await skip(entry, progress.skipped);
-  if (entry) archive.putBack(entry);
+  await skip(first, progress.skipped);
+  for (let entry = await archive.next(); entry; entry = await archive.next()) {
+    if (!entry.name.startsWith(FILES)) return archive.putBack(entry);
+    await skip(entry, progress.skipped);
+  }
 }
 
 /** What the export had left out already. */
 async function tellFiles({ leftOut }: ImportReport, entry: ArchiveEntry): Promise<void> {
   const told = tryParseForeign(await readText(entry, IMPORT_LIMITS.about)) as { leftOut?: unknown } | null | undefined;
-  if (typeof told?.leftOut === 'number' && told.leftOut > 0) leftOut.push(`${told.leftOut} files that the export has left out: see ${entry.name} in the archive`);
+  if (typeof told?.leftOut === 'number' && told.leftOut > 0)
+    leftOut.push(`${told.leftOut} files that the export has left out: see ${entry.name} in the archive`);
 }
 
 function tellLeftOut({ report, missing, unreferred, others }: Progress, { declarations }: ReadTranscript): void {
   if (missing.size > 0) report.leftOut.push(`${missing.size} attachments that the archive does not have`);
   if (unreferred > 0) report.leftOut.push(`${unreferred} attachments that the transcript does not refer to, or has twice`);
   if (declarations > 0) report.leftOut.push(`the client tools that ${declarations} messages declared: declare them again with the next message`);
-  if (others.length > 0) report.leftOut.push(`files that no export of this version writes: ${others.map((name) => JSON.stringify(name.slice(0, 100))).join(', ')}`);
+  if (others.length > 0)
+    report.leftOut.push(`files that no export of this version writes: ${others.map((name) => JSON.stringify(name.slice(0, 100))).join(', ')}`);
 }
 
 /** What the model has to know, as the last entry of what it had before. */
 async function noteImport({ store, place }: ImportWork, { report, sandboxId }: Progress, { last }: ReadTranscript): Promise<void> {
   if (!last) return;
-  const files = sandboxId === undefined ? 'It has a new sandbox without the files of the earlier one.' : 'Its sandbox has the files that the earlier one had then.';
+  const files =
+    sandboxId === undefined ? 'It has a new sandbox without the files of the earlier one.' : 'Its sandbox has the files that the earlier one had then.';
   const text = `This conversation was exported at ${report.from.exportedAt}, and goes on from here in another place. ${files} Programs that ran in the earlier sandbox do not run any more; a call without a result may have taken effect there.`;
   const { turnId, seq } = last;
   await store.imports.addEntries(place, [{ seq: seq + 1, turnId, at: new Date().toISOString(), entry: { role: 'note', text } }]);

@@ -27,7 +27,8 @@ export async function unpackSandbox(
   const found = await store.imports.get(conversationId);
   if (!found || found.report || found.tenantId !== tenantId || sandboxId !== sandboxIdOf(conversationId)) throw failure('IMPORT_REPLACED', { conversationId });
   const agent = agents.get(agentId);
-  if (!agent) throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: 'the agents directory of the worker' });
+  if (!agent)
+    throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: 'the agents directory of the worker' });
   const content = Readable.from(dataOf(incoming), { objectMode: false });
   await sandboxes.unpack(content, { sandboxId, tenantId, ttlMs: UNOWNED_TTL_MS }, agent.sandbox);
   await sender.json(null);

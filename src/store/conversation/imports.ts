@@ -71,7 +71,17 @@ export function createImports({ database, announcer }: { database: Database; ann
     async begin({ conversationId, attempt, status, from, digest }) {
       const { agentId, userId, tenantId } = status;
       await database.query('imports.giveWay', GIVE_WAY, [conversationId, digest, tenantId]);
-      const values = [conversationId, agentId, userId, tenantId, toJsonText({ ...status, state: 'closed' }), from.conversationId, from.exportedAt, digest, attempt];
+      const values = [
+        conversationId,
+        agentId,
+        userId,
+        tenantId,
+        toJsonText({ ...status, state: 'closed' }),
+        from.conversationId,
+        from.exportedAt,
+        digest,
+        attempt,
+      ];
       return (await database.query('imports.begin', BEGIN, values)).length > 0;
     },
     async addEntries(place, entries) {

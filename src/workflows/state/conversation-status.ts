@@ -26,9 +26,17 @@ function rememberedIn(data: ConversationData): Pick<ConversationStatus, 'allowed
   return allowed.length > 0 ? { allowedTools: allowed } : {};
 }
 
+function originOf({ scheduledBy, fork, importedFrom }: ConversationData): Pick<ConversationStatus, 'scheduledBy' | 'forkedFrom' | 'importedFrom'> {
+  return {
+    ...(scheduledBy && { scheduledBy }),
+    ...(fork && { forkedFrom: { conversationId: fork.conversationId, transcriptSeq: fork.transcriptSeq } }),
+    ...(importedFrom && { importedFrom }),
+  };
+}
+
 /** The status as clients and operators see it. */
 export function statusOf(data: ConversationData, nowMs: number): ConversationStatus {
-  const { conversationId, agentId, userId, tenantId, scheduledBy, parent, fork, importedFrom, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
+  const { conversationId, agentId, userId, tenantId, parent, turn, paused, turnsUsed, tokensUsed, sandboxTier } = data;
   const waiting = waitingCalls(data);
   return {
     conversationId,
@@ -38,10 +46,8 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     state: stateOf(data),
     ...(paused && { paused }),
     ...(data.limits.unattended && { unattended: true }),
-    ...(scheduledBy && { scheduledBy }),
+    ...originOf(data),
     ...(parent && { parent, spent: spentBy(data, nowMs) }),
-    ...(fork && { forkedFrom: { conversationId: fork.conversationId, transcriptSeq: fork.transcriptSeq } }),
-    ...(importedFrom && { importedFrom }),
     ...(turn && { turnId: turn.turnId }),
     queued: data.queue.length + (turn ? turn.steers.length : data.wake ? 1 : 0),
     turnsUsed,

@@ -11,12 +11,12 @@ import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, type Installation } from '../support.ts';
 import { ABOUT, archiveOf, at, packed, type Item } from './make-archive.ts';
+import { HI, REFUSED } from './refused-archives.ts';
 import { readArchive } from './read-archive.ts';
 
 /** What an export has written becomes a conversation again: through the client, the HTTP API and the command line. */
 const MAKE = String.raw`mkdir -p src/deep && echo 'print(1)' > src/main.py && chmod 755 src/main.py && head -c 3000000 /dev/zero > src/deep/big && mkdir empty && chmod 700 empty && : > 'odd "é'`;
 const LOOK = `python3 src/main.py && stat -c '%a %U %G %n' . src src/main.py empty && stat -c '%U %a' /home /home/.longshore && sha256sum src/deep/big && touch new src/new empty/new && ls -d odd*`;
-const HI = { role: 'user', content: [{ type: 'text', text: 'Hi.' }] };
 
 let installation: Installation;
 let service: TestApi;
@@ -75,7 +75,15 @@ test('goes on with transcript, attachments and files, and an export of it has th
   expect(after.slice(0, -1)).toEqual(before);
   expect(after.at(-1)).toMatchObject({ seq: before.length + 1, turnId: before.at(-1)?.turnId, entry: { role: 'note' } });
   const status = await chat.status();
-  expect(status).toMatchObject({ agentId: 'maker', userId: 'user-1', tenantId: 'default', state: 'idle', importedFrom: told.from, turnsUsed: 0, sandboxTier: 'stopped' });
+  expect(status).toMatchObject({
+    agentId: 'maker',
+    userId: 'user-1',
+    tenantId: 'default',
+    state: 'idle',
+    importedFrom: told.from,
+    turnsUsed: 0,
+    sandboxTier: 'stopped',
+  });
   expect((await chat.attachment(blobOf(before[0]))).name).toBe('notes.txt');
 
   const again = await readArchive(await chat.export());
@@ -118,57 +126,33 @@ test('is the same conversation when it is repeated with the same id, through any
 
 test('takes the tenant from the caller alone, and needs a scope of its own', async () => {
   const post = async (scopes: Parameters<TestApi['key']>[0], tenant: string, query = '') =>
-    fetch(`${service.url}/v1/conversations/import${query}`, { method: 'POST', body: new Uint8Array(await archiveOf([HI], [], { tenantId: 'default' })), headers: await service.key(scopes, tenant) });
+    fetch(`${service.url}/v1/conversations/import${query}`, {
+      method: 'POST',
+      body: new Uint8Array(await archiveOf([HI], [], { tenantId: 'default' })),
+      headers: await service.key(scopes, tenant),
+    });
   expect((await post(['conversations:write'], 'another')).status).toBe(403);
   const made = await post(['conversations:import'], 'another', '?conversationId=of-another');
   expect(made.status).toBe(201);
-  expect(await made.json()).toMatchObject({ conversationId: 'of-another', report: { entries: 1, events: 0, files: { count: 0, why: 'the archive has none' } } });
+  expect(await made.json()).toMatchObject({
+    conversationId: 'of-another',
+    report: { entries: 1, events: 0, files: { count: 0, why: 'the archive has none' } },
+  });
   expect(await (await installation.longshore.chat('of-another')).status()).toMatchObject({ tenantId: 'another', userId: 'user-9', agentId: 'talker' });
   expect((await post(['conversations:import'], 'another', '?tenant=default')).status).toBe(400);
   const other = await post(['conversations:import'], 'third', '?conversationId=of-another');
   expect([other.status, ((await other.json()) as { code: string }).code]).toEqual([409, 'CONVERSATION_EXISTS']);
-  const broken = await fetch(`${service.url}/v1/conversations/import`, { method: 'POST', body: 'no archive', headers: await service.key(['conversations:import'], 'another') });
+  const broken = await fetch(`${service.url}/v1/conversations/import`, {
+    method: 'POST',
+    body: 'no archive',
+    headers: await service.key(['conversations:import'], 'another'),
+  });
   expect([broken.status, ((await broken.json()) as { code: string }).code]).toEqual([400, 'IMPORT_INVALID']);
 }, 60_000);
 
 describe('an archive that nobody has checked', () => {
-  const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
-  const blob = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
   const withFiles = (...files: Item[]) => archiveOf([HI], files);
-  const attached = (bytes: Buffer, as: 'image' | 'file') => ({ role: 'user', content: [{ type: as, mediaType: 'image/png', name: 'a', blob: blob(bytes), bytes: bytes.length }] });
-  const named = (bytes: Buffer) => `attachments/${blob(bytes).replace(':', '-')}`;
-  const about = (change: object) => packed([{ name: 'conversation.json', text: JSON.stringify({ ...ABOUT, transcript: { count: 0, lastSeq: 0 }, events: { count: 0, lastSeq: 0 }, ...change }) }]);
-  const whole = archiveOf([HI]);
-  const WHOLE = 'Give a file as an export has written it';
-  const refused: [string, Promise<Buffer>, string | RegExp][] = [
-    ['no gzip', Promise.resolve(Buffer.from('hello')), /^This archive cannot be imported: it is no \.tar\.gz, or it is cut or damaged \(incorrect header check\)\. Give a whole file/],
-    ['a cut one', whole.then((bytes) => bytes.subarray(0, -20)), /it is cut or damaged \(unexpected end of file\)/],
-    ['a damaged one', whole.then((bytes) => Buffer.concat([bytes.subarray(0, 40), Buffer.from('xxxxxxxx'), bytes.subarray(48)])), /it is no \.tar\.gz, or it is cut or damaged/],
-    ['an empty one', Promise.resolve(Buffer.alloc(0)), /conversation\.json is not at its beginning|cut or damaged/],
-    ['a tar of other things', packed([{ name: 'a.txt', text: 'a' }]), 'conversation.json is not at its beginning. Give a file that an export has written; one that was packed again has them in the order README.md, conversation.json, transcript.md, transcript.jsonl, events.jsonl, attachments/, files/'],
-    ['another version', about({ version: 2 }), 'it has the version 2 of its format, and only 1 is known here. Import it with longshore 0.0.0 or a newer one'],
-    ['no export', about({ format: 'x' }), /conversation\.json is not that of an export \(format: /],
-    ['no transcript', about({}), 'transcript.jsonl is not in it. Give a whole file that an export has written'],
-    ['an agent that is not here', about({ agentId: 'nobody' }), /No agent named "nobody"/],
-    ['fewer entries than it says', archiveOf([HI], [], { transcript: { count: 2, lastSeq: 2 } }), `transcript.jsonl has 1 lines up to number 1, and conversation.json says 2 up to 2. ${WHOLE}`],
-    ['a line that is no entry', archiveOf([HI, { role: 'king' }]), /line 2 of transcript\.jsonl is no entry of a transcript \(entry/],
-    ['a field that is not known', archiveOf([{ ...HI, system: true }]), /line 1 of transcript\.jsonl is no entry of a transcript \(entry: /],
-    ['another file twice', archiveOf([HI], [{ name: 'transcript.jsonl', text: '' }]), `"transcript.jsonl" is in it twice. ${WHOLE}`],
-    ['an event that is none', archiveOf([HI], [{ name: 'events.jsonl', text: '{"seq":1}\n' }]), `line 1 of events.jsonl is no event. ${WHOLE}`],
-    ['events that are null', archiveOf([HI], [{ name: 'events.jsonl', text: 'null\n' }]), `line 1 of events.jsonl is no event. ${WHOLE}`],
-    ['JSON that is too deep', archiveOf([HI], [{ name: 'events.jsonl', text: `${'['.repeat(2000)}${']'.repeat(2000)}\n` }]), `line 1 of events.jsonl is nested more than 500 levels deep. ${WHOLE}`],
-    ['text that is no UTF-8', archiveOf([HI], [{ name: 'events.jsonl', bytes: Buffer.from([0xff, 0x0a]) }]), `line 1 of events.jsonl is no UTF-8. ${WHOLE}`],
-    ['an attachment with other bytes', archiveOf([attached(png, 'image')], [{ name: named(png), text: 'x' }]), `the bytes of "${named(png)}" are not those that its name says. ${WHOLE}`],
-    ['an image that is none', archiveOf([attached(Buffer.from('text'), 'image')], [{ name: named(Buffer.from('text')), text: 'text' }]), /the transcript calls ".*" an image, and it is none/],
-    ['a file outside', withFiles({ name: 'files/../../etc/passwd', text: 'x' }), '"../../etc/passwd" is no path of a file. Take it out of the archive, or import without files'],
-    ['an absolute path', withFiles({ name: 'files//etc/passwd', text: 'x' }), '"/etc/passwd" is no path of a file'],
-    ['a link', withFiles({ name: 'files/link', type: 'symlink', linkname: '/etc/passwd' }), '"link" is neither a file nor a directory'],
-    ['a device', withFiles({ name: 'files/null', type: 'character-device' }), '"null" is neither a file nor a directory'],
-    ['a file below a file', withFiles({ name: 'files/a', text: 'x' }, { name: 'files/a/b', text: 'x' }), '"a" is a file, and has "a/b" below it'],
-    ['a file that is a directory', withFiles({ name: 'files/a/b', text: 'x' }, { name: 'files/a', text: 'x' }), '"a" is both a file and a directory'],
-    ['many files that no export writes', archiveOf([HI], Array.from({ length: 21 }, (_, index) => ({ name: `more-${index}` }))), 'it has many files that no export writes'],
-  ];
-  test.each(refused)('is refused, and leaves nothing: %s', async (_what, bytes, problem) => {
+  test.each(REFUSED)('is refused, and leaves nothing: %s', async (_what, bytes, problem) => {
     const message = await refusal(bytes);
     if (typeof problem === 'string') expect(message).toContain(problem);
     else expect(message).toMatch(problem);
@@ -182,7 +166,9 @@ describe('an archive that nobody has checked', () => {
       'This archive cannot be imported: its files have more than the 20 MB that a sandbox of the agent may have. Raise diskMb of the agent, or import without files',
     );
     const long = archiveOf([HI], [{ name: 'conversation.json2', bytes: Buffer.alloc(1000) }]);
-    expect(await refusal(packed([{ name: 'conversation.json', bytes: Buffer.alloc(5_000_000, 0x20) }]))).toContain('conversation.json has more than 4194304 bytes');
+    expect(await refusal(packed([{ name: 'conversation.json', bytes: Buffer.alloc(5_000_000, 0x20) }]))).toContain(
+      'conversation.json has more than 4194304 bytes',
+    );
     expect((await give(long, { conversationId: 'left-out' })).report.leftOut).toEqual(['files that no export of this version writes: "conversation.json2"']);
   });
 
@@ -200,7 +186,12 @@ describe('an archive that nobody has checked', () => {
     expect(told.leftOut).toEqual(['the client tools that 1 messages declared: declare them again with the next message']);
     expect((await chat.transcript())[0]?.entry).toEqual(HI);
     const files = await readArchive(await chat.export());
-    expect([...files.keys()].filter((name) => name.startsWith('files/'))).toEqual(['files/deep (directory)', 'files/deep/late (directory)', 'files/deep/under (directory)', 'files/deep/under/run']);
+    expect([...files.keys()].filter((name) => name.startsWith('files/'))).toEqual([
+      'files/deep (directory)',
+      'files/deep/late (directory)',
+      'files/deep/under (directory)',
+      'files/deep/under/run',
+    ]);
     const visit = await fetch(`${service.url}/v1/conversations/${chat.id}/files/deep/under/run?info=true`, { headers: await service.key(['admin']) });
     expect(await visit.json()).toMatchObject({ mode: 0o777 });
   }, 60_000);
