@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { connect, type Chat, type ImportOptions, type Longshore, type StoredEntry } from '../../../src/client.ts';
 import { pino } from 'pino';
 import { openDatabase } from '../../../src/store/database/database.ts';
+import { deferred } from '../../../src/common/deferred.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, type Installation } from '../support.ts';
@@ -19,6 +20,7 @@ const MAKE = String.raw`mkdir -p src/deep && echo 'print(1)' > src/main.py && ch
 const LOOK = `python3 src/main.py && stat -c '%a %U %G %n' . src src/main.py empty && stat -c '%U %a' /home /home/.longshore && sha256sum src/deep/big && touch new src/new empty/new && ls -d odd*`;
 
 let installation: Installation;
+let worker: ReturnType<Installation['startWorker']>;
 let service: TestApi;
 let remote: Longshore;
 let source: Chat;
@@ -31,7 +33,8 @@ beforeAll(async () => {
     forgetful: { sandbox: { persist: false }, steps: [{ say: 'Hello.' }] },
     talker: { steps: [{ say: 'Hello.' }, { say: 'Hello again.' }] },
   });
-  await installation.startWorker().ready;
+  worker = installation.startWorker();
+  await worker.ready;
   service = await startApi(installation);
   const { authorization } = await service.key(['admin']);
   remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
@@ -236,3 +239,27 @@ test('an import that was cut off belongs to nobody until its repetition takes ov
   expect(await store.removal.finish('given-up')).toBe(true);
   await database.close();
 }, 60_000);
+
+test('whose worker is killed while it takes the files fails, and is repeated with another worker', async () => {
+  const gate = deferred<undefined>();
+  const half = async function* () {
+    yield large.subarray(0, large.length / 2);
+    await gate.promise;
+    yield large.subarray(large.length / 2);
+  };
+  const large = await archiveOf([HI], [{ name: 'files/large', bytes: randomBytes(20_000_000) }], { agentId: 'maker' });
+  const begun = installation.longshore.import(half(), { conversationId: 'killed' }).then(
+    () => 'imported',
+    (error: Error) => error.message,
+  );
+  await until(async () => (await installation.containers()).some((name) => name.startsWith('copy.')), 'the files are on their way');
+  await worker.kill();
+  gate.resolve(undefined);
+  expect(await begun).not.toBe('imported');
+  expect(await installation.store.conversations.get('killed')).toBeUndefined();
+  worker = installation.startWorker();
+  await worker.ready;
+  const { chat, report: told } = await give(large, { conversationId: 'killed' });
+  expect(told.files).toEqual({ count: 1, bytes: 20_000_000 });
+  expect((await readArchive(await chat.export())).get('files/large')).toMatch(/^[0-9a-f]{64}$/);
+}, 120_000);
