@@ -16,6 +16,7 @@ import { createInterruptCall } from './interrupt-call.ts';
 import { measured } from '../tool-calls/run/measured.ts';
 import { createJudgeCall } from './judge-call.ts';
 import { createKeepCheckpoint } from './checkpoints/keep-checkpoint.ts';
+import { beating } from './checkpoints/while-beating.ts';
 import { createRecordApproval } from './record-approval.ts';
 import { createConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 import { createReportEnd } from './report-end.ts';
@@ -45,19 +46,19 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     acceptMessage: translated(createAcceptMessage(parts)),
     finishTurn: translated(createFinishTurn(parts)),
     saveStatus: translated(createSaveStatus(parts)),
-    freezeSandbox: translated(lifecycle.freezeSandbox),
-    hibernateSandbox: translated(lifecycle.hibernateSandbox),
-    archiveSandbox: translated(lifecycle.archiveSandbox),
-    wakeSandbox: translated(lifecycle.wakeSandbox),
-    stopSandbox: translated(lifecycle.stopSandbox),
-    destroySandbox: translated(lifecycle.destroySandbox),
+    freezeSandbox: translated(beating(lifecycle.freezeSandbox)),
+    hibernateSandbox: translated(beating(lifecycle.hibernateSandbox)),
+    archiveSandbox: translated(beating(lifecycle.archiveSandbox)),
+    wakeSandbox: translated(beating(lifecycle.wakeSandbox)),
+    stopSandbox: translated(beating(lifecycle.stopSandbox)),
+    destroySandbox: translated(beating(lifecycle.destroySandbox)),
     rewindConversation: translated(createRewindConversation(parts)),
     forkSandbox: translated(createForkSandbox(parts)),
     keepCheckpoint: translated(createKeepCheckpoint(parts)),
-    interruptCall: translated(createInterruptCall(parts)),
+    interruptCall: translated(beating(createInterruptCall(parts))),
     closeSubAgent: translated(createCloseSubAgent(parts)),
     holdSubAgent: translated(createHoldSubAgent(parts)),
     reportEnd: translated(createReportEnd(parts)),
-    startScheduled: translated(createStartScheduled(parts)),
+    startScheduled: translated(beating(createStartScheduled(parts))),
   };
 }

@@ -6,7 +6,6 @@ import { isShared } from '../contracts/sub-agents/sandbox-use.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
-import { whileBeating } from './checkpoints/while-beating.ts';
 
 /** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
 export function createSandboxLifecycle({
@@ -23,14 +22,12 @@ export function createSandboxLifecycle({
     hibernateSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
       action((sandboxId) => sandboxes.hibernate(sandboxId, { otherwise }))(conversation),
     archiveSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
-      whileBeating(() =>
-        action(async (sandboxId, conversationId) => {
-          const tier = await sandboxes.archive(sandboxId, { otherwise });
-          // The sandbox may wake on another host. Without a held handle, the next open reports what the archive did not contain.
-          opened.forget(conversationId);
-          return tier;
-        })(conversation),
-      ),
+      action(async (sandboxId, conversationId) => {
+        const tier = await sandboxes.archive(sandboxId, { otherwise });
+        // The sandbox may wake on another host. Without a held handle, the next open reports what the archive did not contain.
+        opened.forget(conversationId);
+        return tier;
+      })(conversation),
     wakeSandbox: action((sandboxId) => sandboxes.wake(sandboxId)),
     stopSandbox: action((sandboxId) => sandboxes.stop(sandboxId)),
     destroySandbox: action(async (sandboxId, conversationId) => {

@@ -27,9 +27,12 @@ const models = (summary: string) =>
     retry: { initialInterval: 200, maximumInterval: 2_000, maximumAttempts: 100 },
     summary,
   });
+// Missing heartbeats detect a dead worker. A worker of an earlier version sends none: what takes it longer than this is begun again while it goes on, and both
+// lead to the same state, since each change is a compare-and-set.
 const sandboxes = (summary: string, maximumAttempts?: number) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: MINUTE,
+    heartbeatTimeout: 15_000,
     retry: { initialInterval: 200, maximumInterval: 30_000, ...(maximumAttempts !== undefined && { maximumAttempts }) },
     summary,
   });
@@ -99,6 +102,7 @@ export const interruptCall = (summary: string, conversationId: string, callId: s
 export const startScheduled = (args: StartScheduledArgs) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: MINUTE,
+    heartbeatTimeout: 15_000,
     retry: { initialInterval: 500, maximumInterval: 10_000 },
     summary: summaryLine(`${args.agent} for ${args.user}`),
   }).startScheduled(args);

@@ -12,3 +12,8 @@ export async function whileBeating<T>(work: () => Promise<T>): Promise<T> {
     clearInterval(beating);
   }
 }
+
+/** Makes an activity heartbeat. Without a heartbeat timeout, which the workflow sets, the heartbeats have no effect. */
+export function beating<Args extends unknown[], Result>(activity: (...args: Args) => Promise<Result>): (...args: Args) => Promise<Result> {
+  return (...args) => whileBeating(() => activity(...args));
+}
