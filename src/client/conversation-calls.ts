@@ -24,7 +24,8 @@ import { acceptTools, type RequestedTools } from './client-tools/requested-tools
 import { checkMessageText } from './check-message.ts';
 import { findAgent, type AgentSource } from './start-conversation.ts';
 import { checkOutputIn } from './types/output-schema.ts';
-import { temporalFailure } from './temporal/temporal-failures.ts';
+import { fateOf } from './temporal/fate-of.ts';
+import { temporalFailure, type Absence } from './temporal/temporal-failures.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { ApproveOptions, SendRequest, SentMessage } from './types.ts';
 
@@ -60,8 +61,7 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
     try {
       return await call();
     } catch (error) {
-      const isKnown = async () => (await store.conversations.get(conversationId)) !== undefined;
-      throw await temporalFailure(error, { address: temporal.address, conversationId, isKnown });
+      throw await temporalFailure(error, { address: temporal.address, conversationId, whyMissing: () => whyMissing({ store, temporal }, conversationId) });
     }
   };
   const update = createUpdate(temporal, translated);
@@ -116,6 +116,15 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
       }
     },
   };
+}
+
+/** The row of a conversation is made before its workflow; a workflow that was terminated has not closed its row. */
+async function whyMissing({ store, temporal }: Pick<CallParts, 'store' | 'temporal'>, conversationId: string): Promise<Absence> {
+  const row = await store.conversations.get(conversationId);
+  if (!row || row.state === 'closed') return row ? 'closed' : 'unknown';
+  const fate = await fateOf((await temporal.client()).workflow, conversationId);
+  // One that is alive has started since the call.
+  return fate === 'absent' || fate === 'alive' ? 'not-started' : 'closed';
 }
 
 /** @throws CLIENT_TOOLS_REFUSED, CONVERSATION_NOT_FOUND */

@@ -93,7 +93,7 @@ async function translated<T>(temporal: StartParts['temporal'], scheduleId: strin
     if (error instanceof ScheduleNotFoundError) throw failure('SCHEDULE_NOT_FOUND', { scheduleId }, error);
     if (error instanceof ScheduleAlreadyRunning) throw failure('SCHEDULE_EXISTS', { scheduleId }, error);
     if (isFailure(error)) throw error;
-    throw await temporalFailure(error, { address: temporal.address, conversationId: '', isKnown: async () => false });
+    throw await temporalFailure(error, { address: temporal.address, conversationId: '', whyMissing: async () => 'unknown' });
   }
 }
 

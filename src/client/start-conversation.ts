@@ -87,7 +87,7 @@ export async function startConversation(parts: StartParts, options: StartRequest
     // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status. Who gave a task to a
     // sub-agent tries again, and would take a closed one for one that has ended.
     if (!options.parent) await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
-    throw await temporalFailure(error, { address: parts.temporal.address, conversationId, isKnown: async () => true });
+    throw await temporalFailure(error, { address: parts.temporal.address, conversationId, whyMissing: async () => 'closed' });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { WorkflowClient } from '@temporalio/client';
+import { fateOf } from '../client/temporal/fate-of.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
@@ -7,7 +8,6 @@ import type { ConversationStatus } from '../contracts/conversation.ts';
 import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
 import { NOTHING, tellOfEnd } from '../tool-calls/run/sub-agents.ts';
 import type { Store } from '../store/store.ts';
-import { fateOf } from './removal/fate-of.ts';
 
 export interface ConversationReaperParts {
   store: Store;

@@ -116,6 +116,32 @@ describe.each(['in the process', 'over HTTP'])('a client %s', (transport) => {
     await chat.close();
   });
 
+  test('a conversation of which there is no more than the row says so to every command, and goes on when it is started again', async () => {
+    const ids = { agentId: 'scripted', userId: 'user-1', tenantId: 'default' };
+    const chat = await longshore.chat(await newConversation(installation.store, { ...ids, state: 'running', queued: 1 }));
+    const commands: Record<string, () => Promise<unknown>> = {
+      send: () => chat.send('Hi', { messageId: 'msg_early' }),
+      pause: () => chat.pause(),
+      resume: () => chat.resume(),
+      interrupt: () => chat.interrupt(),
+      stopAfterStep: () => chat.stopAfterStep(),
+      cancel: () => chat.cancel(),
+      compact: () => chat.compact(),
+      close: () => chat.close(),
+      revokeAllowed: () => chat.revokeAllowed('shell:run'),
+      rewind: () => chat.rewind('chk_none'),
+    };
+    const message = `Conversation "${chat.id}" has not started yet: a program is starting it, or has ended before it did. Try again in a moment; if that does not help, start it again with the same id.`;
+    for (const [name, command] of Object.entries(commands)) {
+      const refused = await command().catch((error: unknown) => error);
+      expect({ name, refused }).toMatchObject({ refused: { code: 'CONVERSATION_UNSTARTED', retryable: true, message } });
+    }
+    await using _again = await longshore.start({ agent: 'scripted', user: 'user-1', conversationId: chat.id });
+    const { turnId } = await chat.send('Hi', { messageId: 'msg_early' });
+    expect(await chat.reply(turnId)).toBe('Hello.');
+    await chat.close();
+  });
+
   test('a message that is sent again after its conversation was closed is the message of before', async () => {
     await using chat = await start();
     const { turnId } = await chat.send('Hi', { messageId: 'msg_once' });

@@ -1,18 +1,21 @@
 import { ServiceError, WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client';
 import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
-import { temporalFailure } from '../../src/client/temporal/temporal-failures.ts';
+import { temporalFailure, type Absence } from '../../src/client/temporal/temporal-failures.ts';
 
-const context = (known: boolean) => ({ address: '127.0.0.1:7233', conversationId: 'conv_1', isKnown: async () => known });
-const translate = (error: unknown, known = true) => temporalFailure(error, context(known));
+const context = (why: () => Promise<Absence>) => ({ address: '127.0.0.1:7233', conversationId: 'conv_1', whyMissing: why });
+const translate = (error: unknown, why: () => Promise<Absence> = async () => 'closed') => temporalFailure(error, context(why));
 
 function grpc(code: number, details: string): ServiceError {
   return new ServiceError('failed', { cause: Object.assign(new Error(details), { code, details, metadata: {} }) });
 }
 
-test('a conversation that Temporal does not know is closed if Postgres knows it', async () => {
+test('a conversation without a running workflow is closed, has not started, or does not exist', async () => {
   const error = new WorkflowNotFoundError('workflow not found', 'conv_1', undefined);
-  expect(await translate(error, true)).toMatchObject({ code: 'CONVERSATION_CLOSED' });
-  expect(await translate(error, false)).toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
+  expect(await translate(error, async () => 'closed')).toMatchObject({ code: 'CONVERSATION_CLOSED', retryable: false });
+  expect(await translate(error, async () => 'not-started')).toMatchObject({ code: 'CONVERSATION_UNSTARTED', retryable: true });
+  expect(await translate(error, async () => 'unknown')).toMatchObject({ code: 'CONVERSATION_NOT_FOUND', retryable: false });
+  const away = () => Promise.reject(grpc(14, 'connection refused'));
+  expect(await translate(error, away)).toMatchObject({ code: 'TEMPORAL_UNAVAILABLE', values: { problem: 'connection refused' } });
 });
 
 test('a refusal of the workflow arrives as it was raised', async () => {

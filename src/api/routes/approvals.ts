@@ -5,7 +5,7 @@ import { failure } from '../../contracts/errors.ts';
 import { mayReach, reachOf } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { cursorOf, pageQuery, readCursor } from './pages.ts';
-import { conversationOf } from './conversation-of.ts';
+import { COMMAND_ERRORS, conversationOf } from './conversation-of.ts';
 import { conversationId, conversationParams, path, pendingApproval, refusals } from './schemas.ts';
 
 const DEFAULT_PAGE = 50;
@@ -54,7 +54,7 @@ function addRevocation(api: Api, { longshoreFor, store }: RouteParts): void {
   api.delete(
     '/v1/conversations/:id/allowed-tools/:tool',
     {
-      config: { ...RESOLVE, errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'CONVERSATION_SUSPENDED', 'NO_WORKER'] },
+      config: { ...RESOLVE, errors: [...COMMAND_ERRORS, 'CONVERSATION_SUSPENDED', 'NO_WORKER'] },
       schema: {
         summary: 'Take back that a tool is allowed for the rest of a conversation',
         description: 'Calls about which is decided from then on ask again. `allowedTools` of the status has the tools that are allowed.',
@@ -86,7 +86,15 @@ function addAnswer(api: Api, { longshoreFor, store }: RouteParts): void {
       config: {
         repeated: 'answer',
         ...RESOLVE,
-        errors: ['APPROVAL_NOT_FOUND', 'APPROVAL_MISMATCH', 'TOOL_ARGUMENTS_INVALID', 'CONVERSATION_CLOSED', 'CONVERSATION_SUSPENDED', 'NO_WORKER'],
+        errors: [
+          'APPROVAL_NOT_FOUND',
+          'APPROVAL_MISMATCH',
+          'TOOL_ARGUMENTS_INVALID',
+          'CONVERSATION_CLOSED',
+          'CONVERSATION_UNSTARTED',
+          'CONVERSATION_SUSPENDED',
+          'NO_WORKER',
+        ],
       },
       schema: {
         summary: 'Answer a call that waits for a person',

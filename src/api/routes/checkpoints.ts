@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { Checkpoint } from '../../contracts/checkpoints/checkpoint.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
-import { conversationOf } from './conversation-of.ts';
+import { COMMAND_ERRORS, conversationOf } from './conversation-of.ts';
 import { conversationParams, refusals, valuesOf } from './schemas.ts';
 
 const checkpoint = valuesOf<Checkpoint>(
@@ -45,7 +45,7 @@ export function addCheckpointRoutes(api: Api, { store, longshoreFor }: RoutePart
       config: {
         scope: 'conversations:write',
         repeated: 'answer',
-        errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'CHECKPOINT_NOT_FOUND', 'REWIND_REFUSED', 'REWIND_UNCONFIRMED', 'CHECKPOINT_FAILED'],
+        errors: [...COMMAND_ERRORS, 'CHECKPOINT_NOT_FOUND', 'REWIND_REFUSED', 'REWIND_UNCONFIRMED', 'CHECKPOINT_FAILED'],
       },
       schema: {
         summary: 'Go back to a checkpoint, between two turns',

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
-import { conversationOf } from './conversation-of.ts';
+import { COMMAND_ERRORS, conversationOf } from './conversation-of.ts';
 import { conversationParams, refusals } from './schemas.ts';
 
 const amount = z.int().min(0).optional();
@@ -20,7 +20,7 @@ export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: R
     api.post(
       `/v1/conversations/:id/${name}`,
       {
-        config: { scope: 'conversations:write', repeated: 'answer', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'CONVERSATION_SUSPENDED'] },
+        config: { scope: 'conversations:write', repeated: 'answer', errors: [...COMMAND_ERRORS, 'CONVERSATION_SUSPENDED'] },
         schema: { summary, tags: ['conversations'], params: conversationParams, body: body.optional(), response: accepted },
       },
       async (request, reply) => {
@@ -52,7 +52,7 @@ export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: R
   api.delete(
     '/v1/conversations/:id',
     {
-      config: { scope: 'conversations:write', errors: ['CONVERSATION_NOT_FOUND'] },
+      config: { scope: 'conversations:write', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_UNSTARTED'] },
       schema: {
         summary: 'End the conversation',
         description: 'The same as `POST …/close`. Its events and transcript stay until the retention of the tenant removes them.',

@@ -12,7 +12,7 @@ import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { requireRoom } from '../auth/require-room.ts';
 import { attachmentsBody, BODY_WITH_ATTACHMENTS } from './attachments.ts';
 import { clientToolsBody } from './client-tools.ts';
-import { conversationOf } from './conversation-of.ts';
+import { COMMAND_ERRORS, conversationOf } from './conversation-of.ts';
 import { conversationId, conversationParams, idempotencyHeader, outputSchema, refusals, turn } from './schemas.ts';
 import { haveSameAttachments } from './same-attachments.ts';
 import { requireWait, wait, waited } from './turns.ts';
@@ -128,16 +128,7 @@ function addSend(api: Api, parts: RouteParts): void {
       config: {
         scope: 'conversations:write',
         repeated: 'ids',
-        errors: [
-          'CONVERSATION_NOT_FOUND',
-          'CONVERSATION_CLOSED',
-          'CONVERSATION_BUSY',
-          'CONVERSATION_SUSPENDED',
-          ...MESSAGE_ERRORS,
-          'IDEMPOTENCY_MISMATCH',
-          'STREAM_LIMIT',
-          'NO_WORKER',
-        ],
+        errors: [...COMMAND_ERRORS, 'CONVERSATION_BUSY', 'CONVERSATION_SUSPENDED', ...MESSAGE_ERRORS, 'IDEMPOTENCY_MISMATCH', 'STREAM_LIMIT', 'NO_WORKER'],
       },
       bodyLimit: BODY_WITH_ATTACHMENTS,
       schema: {

@@ -3,12 +3,17 @@ import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } fro
 import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 
+/** Nobody has started it; it was begun and its workflow has not started yet; it has ended. */
+export type Absence = 'unknown' | 'not-started' | 'closed';
+
+const MISSING = { unknown: 'CONVERSATION_NOT_FOUND', 'not-started': 'CONVERSATION_UNSTARTED', closed: 'CONVERSATION_CLOSED' } as const;
+
 /** The subject of a failed call; the error messages name it. */
 export interface CallContext {
   address: string;
   conversationId: string;
-  /** Whether Postgres knows the conversation: Temporal does not distinguish a closed conversation from one that never existed. */
-  isKnown(): Promise<boolean>;
+  /** Why a call finds no running workflow of the conversation. Fails with any error but that. */
+  whyMissing(): Promise<Absence>;
 }
 
 interface GrpcStatus {
@@ -48,8 +53,11 @@ function serviceFailure(status: GrpcStatus, { address, conversationId }: CallCon
 }
 
 async function missing(context: CallContext, error: unknown): Promise<LongshoreError> {
-  const { conversationId } = context;
-  return failure((await context.isKnown()) ? 'CONVERSATION_CLOSED' : 'CONVERSATION_NOT_FOUND', { conversationId }, error);
+  try {
+    return failure(MISSING[await context.whyMissing()], { conversationId: context.conversationId }, error);
+  } catch (unanswered) {
+    return temporalFailure(unanswered, context);
+  }
 }
 
 /** The workflow refuses with Longshore's own error codes. The error is rebuilt here, so that the caller sees it as it was raised. */

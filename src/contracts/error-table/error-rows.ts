@@ -1,3 +1,4 @@
+import { CONVERSATION_ERRORS } from './conversation-errors.ts';
 import type { ErrorRow } from './error-row.ts';
 import { MEMORY_ERRORS } from './memory-errors.ts';
 import { SERVICE_ERRORS } from './service-errors.ts';
@@ -39,19 +40,7 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: false,
   },
-  CONVERSATION_NOT_FOUND: { message: 'No conversation "{conversationId}". List them with: longshore ls', httpStatus: 404, retryable: false },
-  CONVERSATION_CLOSED: { message: 'Conversation "{conversationId}" is closed. Start a new one.', httpStatus: 409, retryable: false },
-  CONVERSATION_BUSY: {
-    message: 'Conversation "{conversationId}" is working on turn {turnId}. Wait for it, or send with whenBusy queue, steer or interrupt.',
-    httpStatus: 409,
-    retryable: true,
-  },
-  CONVERSATION_SUSPENDED: {
-    message:
-      'Conversation "{conversationId}" is paused by Temporal itself, which refuses messages and queries. To go on, run: temporal workflow unpause --workflow-id {conversationId}',
-    httpStatus: 409,
-    retryable: true,
-  },
+  ...CONVERSATION_ERRORS,
   MESSAGE_INVALID: { message: 'Message refused: {problem}. {fix}', httpStatus: 400, retryable: false },
   CLIENT_TOOLS_REFUSED: { message: '"clientTools" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },
   OUTPUT_INVALID: { message: '"output" cannot be used: {problem}. {fix}', httpStatus: 400, retryable: false },

@@ -5,7 +5,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import { pseudonymOf } from '../../platform/pseudonym.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import type { ConversationRow, Store } from '../../store/store.ts';
-import { fateOf } from './fate-of.ts';
+import { fateOf } from '../../client/temporal/fate-of.ts';
 import type { Histories } from './histories.ts';
 import { removeConversation, type RemovalParts } from './remove-conversation.ts';
 

@@ -3,7 +3,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../../store/store.ts';
-import { fateOf } from './fate-of.ts';
+import { fateOf } from '../../client/temporal/fate-of.ts';
 
 export interface RemovalParts {
   store: Pick<Store, 'removal' | 'sandboxes'>;

@@ -111,7 +111,8 @@ test('a chat of which a request has made no more than the row goes on with the n
   // Whoever starts a conversation by an id of its own says how, and tries again itself.
   await store.conversations.create(row(`conv_${name}-elsewhere`, 'running'));
   await store.conversations.create(row(derived('over'), 'closed'));
-  for (const chat of [`conv_${name}-elsewhere`, 'over']) await expect(ask(chat)).rejects.toMatchObject({ status: 409, code: 'CONVERSATION_CLOSED' });
+  await expect(ask(`conv_${name}-elsewhere`)).rejects.toMatchObject({ status: 409, code: 'CONVERSATION_UNSTARTED' });
+  await expect(ask('over')).rejects.toMatchObject({ status: 409, code: 'CONVERSATION_CLOSED' });
   await installation.longshore.close(derived('begun'));
 }, 180_000);
 

@@ -9,6 +9,7 @@ import { refuseAsText } from '../../http/refuse.ts';
 import type { Api, RouteParts } from '../../http/route-parts.ts';
 import { beginMessage } from '../../protocols/ui-stream/ui-state.ts';
 import { createUiView } from '../../protocols/ui-stream/ui-view.ts';
+import { COMMAND_ERRORS } from '../conversation-of.ts';
 import { uiMessage } from '../schemas.ts';
 import { uiPageOf, uiPageQuery } from '../ui-page.ts';
 import { chatBody, readChatRequest, type ChatAnswers } from './chat-request.ts';
@@ -54,6 +55,7 @@ function addPost(api: Api, parts: RouteParts): void {
           'CONVERSATION_NOT_FOUND',
           'CONVERSATION_EXISTS',
           'CONVERSATION_CLOSED',
+          'CONVERSATION_UNSTARTED',
           'MESSAGE_INVALID',
           'ATTACHMENT_INVALID',
           'ATTACHMENTS_FULL',
@@ -194,7 +196,7 @@ function addStop(api: Api, parts: RouteParts): void {
   api.post(
     '/api/chat/:id/stop',
     {
-      config: { scope: 'conversations:write', repeated: 'answer', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED'], refusals: 'text' },
+      config: { scope: 'conversations:write', repeated: 'answer', errors: COMMAND_ERRORS, refusals: 'text' },
       errorHandler: refuseAsText,
       schema: {
         summary: 'End the running turn of a chat',

@@ -91,11 +91,11 @@ async function begin(parts: RouteParts, tenant: Tenant, conversationId: string, 
 
 /** Another request may have made the row of the chat without its workflow: it starts it in a moment, or has died. */
 async function send(parts: RouteParts, row: ConversationRow, message: ChatMessage, isOwn: boolean): Promise<string> {
-  const { conversationId, state, agentId: agent, userId: user, tenantId } = row;
+  const { conversationId, agentId: agent, userId: user, tenantId } = row;
   try {
     return await sendOnce(parts, conversationId, message);
   } catch (error) {
-    if (!isOwn || state === 'closed' || !isFailure(error, 'CONVERSATION_CLOSED')) throw error;
+    if (!isOwn || !isFailure(error, 'CONVERSATION_UNSTARTED')) throw error;
     return begin(parts, tenantId, conversationId, { ...message, agent, user });
   }
 }

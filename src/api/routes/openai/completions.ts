@@ -23,6 +23,7 @@ import { followEvents } from '../../stream/stream-events.ts';
 import { giveResults } from '../chat/give-results.ts';
 import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
 import { toolsIn, completionBody, readCompletionRequest, type CompletionBody, type CompletionRequest } from './completion-request.ts';
+import { COMMAND_ERRORS } from '../conversation-of.ts';
 import { idempotencyHeader } from '../schemas.ts';
 import { completion } from './schemas.ts';
 
@@ -48,8 +49,7 @@ export function addCompletionRoutes(api: Api, parts: RouteParts): void {
         repeated: 'ids',
         errors: [
           'AGENT_NOT_FOUND',
-          'CONVERSATION_NOT_FOUND',
-          'CONVERSATION_CLOSED',
+          ...COMMAND_ERRORS,
           'MESSAGE_INVALID',
           'ATTACHMENT_INVALID',
           'ATTACHMENTS_FULL',
