@@ -1,10 +1,8 @@
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import type { SandboxUse } from '../../../src/contracts/sub-agents/sandbox-use.ts';
-import type { ScriptedAgent, ScriptedStep } from '../support.ts';
+import type { ScriptedAgent } from '../support.ts';
+import { calls, mark, say, show } from './steps.ts';
 
-const usage = { inputTokens: 80, outputTokens: 20 };
-/** What each step costs. */
-export const STEP_TOKENS = usage.inputTokens + usage.outputTokens;
 /** Of each task, in tokens and steps. */
 export const TASK = { tokens: 20_000, steps: 12 };
 export const TREE_TOKENS = 100_000;
@@ -17,17 +15,14 @@ const BERTHS = ['anchor', 'bollard', 'crane', 'dock', 'ebb'];
 /** What is written into plan and memory, one after the other. */
 export const ENTRIES = ['fog', 'gale', 'hail'];
 
-const calls = (...given: [string, JsonObject, JsonObject?][]): ScriptedStep => ({
-  calls: given.map(([call, input, expect]) => ({ call, with: input, ...(expect && { expect }) })),
-  usage,
-});
-const say = (text: string): ScriptedStep => ({ say: text, usage });
 const give = (agent: string): [string, JsonObject] => ['agents:run', { agent, task: 'Work.' }];
-/** Takes effect in the middle of its time, so that a kill falls before, between and after effects. */
-const mark = (label: string): [string, JsonObject, JsonObject] => ['shell:run', { command: `sleep 0.3; echo ${label} >> log; sleep 0.3` }, { exitCode: 0 }];
-const show: [string, JsonObject] = ['shell:run', { command: 'sort log' }];
 const use = (agent: string, sandbox: SandboxUse) => ({ agent, description: 'Works.', sandbox, budget: TASK });
 const leaf = (label: string): ScriptedAgent => ({ steps: [calls(mark(label)), calls(show), say(`${label} has worked.`)] });
+
+/** What the commands that are judged print; it is not in the commands. */
+export const ONLY_IN_OUTPUT = 'ONLY IN OUTPUT';
+const judged = (label: string) => `echo only in output | tr a-z A-Z; sleep 0.3; echo ${label} >> log; sleep 0.3`;
+export const JUDGED_COMMANDS = [judged('judged-1'), judged('judged-2'), 'sort log'];
 
 const CODE = `
 from longshore import tools
@@ -107,18 +102,31 @@ export const AGENTS: Record<string, ScriptedAgent> = {
   paused: { steps: [...BERTHS.map((berth) => calls(mark(berth))), calls(show), say('I was paused.')] },
   judged: {
     approval: [{ tool: 'shell:run', decide: 'auto' }],
-    judge: { model: 'scripted/scripts/judge.yaml', rules: ['Work in the sandbox is fine.'] },
-    steps: [calls(mark('judged-1')), calls(mark('judged-2')), calls(show), say('It was judged.')],
+    steps: [...JUDGED_COMMANDS.map((command) => calls(['shell:run', { command }, { exitCode: 0 }])), say('It was judged.')],
   },
-  // Its script is what the judge answers.
-  judge: { steps: [{ say: '{"verdict": "allow", "confidence": 0.95, "reason": "It works in the sandbox."}' }] },
   form: {
     output: { type: 'object', properties: { high: { type: 'string' } }, required: ['high'] },
     steps: [calls(mark('form')), calls(show), say('{"low": "18:20"}'), say('{"high": "12:04"}')],
   },
+  // Its messages say what their answers have to fit.
+  asked: {
+    steps: [
+      calls(mark('asked-for')),
+      say('{"low": "18:20"}'),
+      say('{"high": "12:04"}'),
+      say('It is high at noon.'),
+      calls(show),
+      say('{"high": "12:04"}'),
+      say('{"low": "18:20"}'),
+    ],
+  },
   asking: {
     approval: [{ tool: 'shell:run', decide: 'ask' }],
     steps: [calls(mark('asked-1'), mark('asked-2')), calls(show), say('It was allowed.')],
+  },
+  remembering: {
+    approval: [{ tool: 'shell:run', decide: 'ask' }],
+    steps: [calls(mark('one')), say('First.'), calls(mark('two')), say('Second.'), calls(mark('three')), calls(show), say('Third.')],
   },
   coder: { steps: [calls(['code:run', { language: 'python', code: CODE }, { stdout: '/called/' }]), calls(show), say('The code has worked.')] },
 };
@@ -138,6 +146,9 @@ export const LINES: Record<string, { exactly?: string[]; atLeast?: string[] }> =
   writer: { exactly: ENTRIES },
   paused: { exactly: BERTHS },
   form: { exactly: ['form'] },
+  asked: { exactly: ['asked-for'] },
+  remembering: { exactly: ['one', 'two', 'three'] },
+  toolsmith: { exactly: ['worked'] },
   asking: { exactly: ['asked-1', 'asked-2'] },
   coder: { exactly: BERTHS },
 };

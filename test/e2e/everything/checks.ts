@@ -1,6 +1,7 @@
 import type { Chat, ConversationEvent, Longshore } from '../../../src/client.ts';
 import type { StoredEntry } from '../../../src/contracts/transcript.ts';
-import { LINES, STEP_TOKENS, TASK, TREE_TOKENS } from './agents.ts';
+import { LINES, TASK, TREE_TOKENS } from './agents.ts';
+import { STEP_TOKENS } from './steps.ts';
 
 /** What was seen in the conversations that were checked. */
 export interface Tally {

@@ -1,50 +1,34 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { inTime } from '../../../src/common/in-time.ts';
-import { killWorkers, randomFrom } from './kill-workers.ts';
+import { killWorkers, randomFrom, seedFrom } from './kill-workers.ts';
 import { installAgents, until, type Installation } from '../support.ts';
 import { AGENTS } from './agents.ts';
 import { checkTree, type Tally } from './checks.ts';
+import { startJudge, type Judge } from './judge.ts';
 import { kindsOf } from './kinds.ts';
+import { allowEverything } from './person.ts';
+import { HOST_PLUGINS, toolsmith } from './toolsmith.ts';
 
 /** The longer form: LONGSHORE_EVERYTHING_KILLS=100. The same kills again: LONGSHORE_EVERYTHING_SEED with the number that was printed. */
 const KILLS = Number(process.env['LONGSHORE_EVERYTHING_KILLS'] ?? 15);
-const SEED = Number(process.env['LONGSHORE_EVERYTHING_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** A judge has this long before a person answers in its place. Milliseconds. */
-const PATIENCE_MS = 8000;
+const SEED = seedFrom('LONGSHORE_EVERYTHING_SEED');
 /** A round that takes longer hangs. A kill while a sandbox is changed may cost the minute after which that is tried again. Milliseconds. */
 const ROUND_MS = 200_000 + KILLS * 4000;
 
+let judge: Judge;
 let installation: Installation;
 beforeAll(async () => {
-  installation = await installAgents(AGENTS);
+  judge = await startJudge();
+  installation = await installAgents({ ...AGENTS, judged: { ...AGENTS['judged']!, ...judge.keys }, toolsmith: await toolsmith() });
+  installation.environment['LONGSHORE_HOST_PLUGINS'] = HOST_PLUGINS;
   await cp('examples/agents/skills', join(installation.environment['LONGSHORE_AGENTS'] ?? '', 'skills'), { recursive: true });
 }, 180_000);
-afterAll(() => installation[Symbol.asyncDispose](), 180_000);
-
-/** A person who allows whatever waits. */
-function allowEverything(): AsyncDisposable {
-  const over = new AbortController();
-  const allowing = (async () => {
-    while (!over.signal.aborted) {
-      for (const { conversationId, agentId, status } of await installation.longshore.list({ state: 'awaiting-approval', limit: 1000 })) {
-        for (const { callId, requestedAtMs } of status.pendingApprovals) {
-          if (agentId === 'judged' && Date.now() - requestedAtMs < PATIENCE_MS) continue;
-          await installation.longshore.approve(conversationId, { callId, answer: 'allow-once', by: 'bob' }).catch(() => undefined);
-        }
-      }
-      await sleep(100);
-    }
-  })();
-  return {
-    async [Symbol.asyncDispose]() {
-      over.abort();
-      await allowing;
-    },
-  };
-}
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+  await judge[Symbol.asyncDispose]();
+}, 180_000);
 
 /** One conversation of each kind, all at the same time. */
 async function round(number: number, random: () => number, tally: Tally): Promise<void> {
@@ -91,7 +75,7 @@ test(
     const begunMs = Date.now();
     const random = randomFrom(SEED);
     await using killing = await killWorkers(installation, random, KILLS);
-    await using _person = allowEverything();
+    await using _person = allowEverything(installation);
     let rounds = 0;
     try {
       do {
@@ -104,6 +88,7 @@ test(
       console.log(JSON.stringify({ seed: SEED, kills: killing.kills(), rounds, seconds, ...tally, open: await openConversations() }, null, 1));
     }
     expect(killing.kills()).toBe(KILLS);
+    expect(judge.check()).toBeGreaterThan(0);
     await until(async () => (await openWorkflows()).length === 0, 'no workflow is open');
     expect((await installation.longshore.list({ limit: 1000 })).filter(({ state }) => state !== 'closed')).toEqual([]);
     const states = ['creating', 'running', 'frozen', 'hibernated', 'stopped', 'archived', 'lost'] as const;

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Installation, WorkerProcess } from '../support.ts';
 
+/** What a run is repeated with: the number of a variable, or a new one. */
+export function seedFrom(variable: string): number {
+  return Number(process.env[variable] ?? Math.floor(Math.random() * 2 ** 31));
+}
+
 /** Numbers from 0 to 1 that are the same for the same seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
@@ -19,8 +24,8 @@ export interface Killing extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Of two workers, kills one after the other at random moments, each of which has another in its place, up to a number of kills. */
-export async function killWorkers(installation: Installation, random: () => number, most: number): Promise<Killing> {
+/** Of two workers, kills one after the other at random moments, each of which has another in its place, up to a number of kills, or until it is stopped. */
+export async function killWorkers(installation: Installation, random: () => number, most = Infinity): Promise<Killing> {
   let kills = 0;
   const over = new AbortController();
   const working: WorkerProcess[] = [installation.startWorker(), installation.startWorker()];

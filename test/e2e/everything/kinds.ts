@@ -6,13 +6,14 @@ import { fileURLToPath } from 'node:url';
 import type { Chat, ConversationEvent, StartOptions } from '../../../src/client.ts';
 import { png } from '../attachments/samples.ts';
 import { readArchive } from '../export/read-archive.ts';
-import { isFailure } from '../../../src/contracts/errors.ts';
 import { resultsOf, untilEvent, type Installation } from '../support.ts';
 import { BELOW_ROOT, CLIENT_CALLS, ENTRIES } from './agents.ts';
+import { remember } from './person.ts';
+import { say, sendOnce, untilAnswered } from './say.ts';
 
 /** A kind of conversation: what its first message has, and what is done with it. Gives the other conversations that came of it. */
 export interface Kind {
-  message?: Pick<StartOptions, 'attachments'>;
+  message?: Pick<StartOptions, 'attachments' | 'output'>;
   converse(this: void, chat: Chat): Promise<Chat[] | void>;
 }
 
@@ -46,8 +47,11 @@ export function kindsOf(installation: Installation, random: () => number): Recor
         expect(await chat.answer()).toEqual({ high: '12:04' });
       },
     },
+    asked: { message: { output: field('high') }, converse: askForValues },
     asking: replies('It was allowed.'),
+    remembering: { converse: (chat) => remember(installation, chat) },
     coder: replies('The code has worked.'),
+    toolsmith: replies('All tools have worked.'),
   };
 }
 
@@ -59,21 +63,17 @@ function replies(text: string): Kind {
   };
 }
 
-/** Repeats what no worker has answered in time, since those that there were have been killed. */
-async function untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!isFailure(error, 'NO_WORKER')) throw error;
-    }
-  }
+/** The schema of an answer with one text. */
+function field(name: string) {
+  return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name] };
 }
 
-async function say(chat: Chat, text: string): Promise<string> {
-  const messageId = `say-${text.replaceAll(/\W/g, '')}`;
-  const { turnId } = await untilAnswered(() => chat.send(text, { messageId }));
-  return chat.reply(turnId);
+/** Each message says by itself what its answer has to fit. */
+async function askForValues(chat: Chat): Promise<void> {
+  expect(await chat.answer()).toEqual({ high: '12:04' });
+  expect(await say(chat, 'In words?')).toBe('It is high at noon.');
+  const third = await sendOnce(chat, 'And the low tide?', { output: field('low') });
+  expect(await chat.answer(undefined, third)).toEqual({ low: '18:20' });
 }
 
 async function lastLines(chat: Chat): Promise<string[]> {

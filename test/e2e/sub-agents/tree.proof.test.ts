@@ -1,9 +1,12 @@
-import { installAgents, until, type Installation, type ScriptedStep, type WorkerProcess } from '../support.ts';
+import { killWorkers, randomFrom, seedFrom } from '../everything/kill-workers.ts';
+import { installAgents, until, type Installation, type ScriptedStep } from '../support.ts';
 
 /** 73 conversations, of which 50 may be open at the same time. */
 const BRANCHES = 8;
 const LEAVES = 8;
 const RUNS = Number(process.env['LONGSHORE_TREE_RUNS'] ?? 5);
+/** Run `n` has the kills of this number plus `n`. The same kills again: LONGSHORE_TREE_SEED with the number that was printed. */
+const SEED = seedFrom('LONGSHORE_TREE_SEED');
 const BUDGET = 2_000_000;
 const usage = { inputTokens: 900, outputTokens: 100 };
 const tasks = (count: number, agent: string): ScriptedStep => ({
@@ -28,25 +31,6 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => installation[Symbol.asyncDispose](), 180_000);
 
-/** Kills a worker every second or two, and starts another one in its place, until `isOver`. */
-async function killWorkers(isOver: () => boolean): Promise<number> {
-  let kills = 0;
-  const workers: WorkerProcess[] = [installation.startWorker(), installation.startWorker()];
-  await Promise.all(workers.map(({ ready }) => ready));
-  while (!isOver()) {
-    await new Promise((resolve) => setTimeout(resolve, 500 + Math.random() * 2000));
-    if (isOver()) break;
-    const [first, second] = workers.splice(0, 2) as [WorkerProcess, WorkerProcess];
-    await first.kill();
-    kills += 1;
-    const next = installation.startWorker();
-    workers.push(second, next);
-    await next.ready;
-  }
-  await Promise.all(workers.map((worker) => worker.kill()));
-  return kills;
-}
-
 /** Of conversations that are closed. */
 async function mostOpenAtOnce(ids: string[]): Promise<number> {
   const changes: { at: number; by: 1 | -1 }[] = [];
@@ -64,19 +48,16 @@ async function mostOpenAtOnce(ids: string[]): Promise<number> {
 
 test.each(Array.from({ length: RUNS }, (_, run) => run + 1))(
   'run %i: nothing is overspent, nobody is left over, and every answer arrives once',
-  async () => {
+  async (run) => {
+    console.log(`LONGSHORE_TREE_SEED=${SEED}, run ${run}`);
     const { longshore } = installation;
     const before = new Set((await longshore.list({ limit: 1000 })).map(({ conversationId }) => conversationId));
-    let over = false;
-    const killing = killWorkers(() => over);
+    await using killing = await killWorkers(installation, randomFrom(SEED + run));
     await using chat = await longshore.start({ agent: 'root', user: 'ann', message: 'Go.' });
     expect(await chat.reply()).toBe('All is done.');
-    over = true;
-    const kills = await killing;
-    expect(kills).toBeGreaterThan(0);
+    await killing.stop();
+    expect(killing.kills()).toBeGreaterThan(0);
 
-    const worker = installation.startWorker();
-    await worker.ready;
     const below = async () => (await longshore.list({ limit: 1000 })).filter((row) => row.conversationId !== chat.id && !before.has(row.conversationId));
     await until(async () => (await below()).every(({ state }) => state === 'closed'), 'all have ended');
     await until(async () => (await chat.status()).tokensUsed === BRANCHES * LEAVES * 2000 + BRANCHES * 2000 + 2000, 'all tokens are counted');
@@ -94,7 +75,6 @@ test.each(Array.from({ length: RUNS }, (_, run) => run + 1))(
     }
     expect(await mostOpenAtOnce(tree.map(({ conversationId }) => conversationId))).toBeLessThan(50);
     await chat.close();
-    await worker.kill();
   },
   600_000,
 );
