@@ -25,6 +25,7 @@ export async function toolsmith(): Promise<ScriptedAgent> {
     calls(['notes:save', { title, text: title }, { outcome: '/created|updated/' }], ['fix:add', { a: number, b: 1 }, { isError: false }]);
   return {
     plugins: ['notes', 'inventory'].map((plugin) => resolve('examples/plugins', plugin)),
+    tools: ['shell:*', 'code:*', 'notes:*', 'inventory:*', 'fix:*'],
     mcp: { fix: { ...(await fixtureProgram()), timeoutMs: undefined, timeout: '1m' } },
     steps: [
       ...TITLES.map(both),
