@@ -38,7 +38,7 @@ const READ = `select seq, turn_id, step_id, at, entry, rewound
 const READ_ALL = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'seq > $2 order by seq limit $3')} entries order by seq limit $3`;
 
 const DECLARES = `entry->>'role' = 'user' and entry->'clientTools' is not null and not rewound order by seq desc limit 1`;
-const CLIENT_TOOLS = `select entry->'clientTools' as tools from ${entriesOf('$1', DECLARES)} entries order by seq desc limit 1`;
+export const CLIENT_TOOLS = `select entry->'clientTools' as tools from ${entriesOf('$1', DECLARES)} entries order by seq desc limit 1`;
 
 const MESSAGE_OF = `select seq, turn_id, step_id, at, entry from transcript
   where conversation_id = $1 and turn_id = $2 and entry->>'role' = 'user' order by seq desc limit 1`;
