@@ -14,7 +14,7 @@ import { HOST_PLUGINS, toolsmith } from './toolsmith.ts';
 /** The longer form: LONGSHORE_EVERYTHING_KILLS=100. The same kills again: LONGSHORE_EVERYTHING_SEED with the number that was printed. */
 const KILLS = Number(process.env['LONGSHORE_EVERYTHING_KILLS'] ?? 15);
 const SEED = seedFrom('LONGSHORE_EVERYTHING_SEED');
-/** A round that takes longer hangs. A kill while a sandbox is changed may cost the minute after which that is tried again. Milliseconds. */
+/** A round that takes longer hangs. A kill while a sandbox is changed may cost the 15 seconds after which that is tried again. Milliseconds. */
 const ROUND_MS = 200_000 + KILLS * 4000;
 
 let judge: Judge;
