@@ -26,6 +26,7 @@ test('a conversation whose workflow was terminated is closed by the next worker 
   const reply = expect(terminated.reply()).rejects.toMatchObject({ code: 'CONVERSATION_CLOSED' });
   await terminate(terminated.id);
   expect((await terminated.status()).state).toBe('running');
+  await expect(terminated.pause()).rejects.toMatchObject({ code: 'CONVERSATION_CLOSED' });
   await installation.startWorker().ready;
   const closed = await untilEvent(terminated, ({ type }) => type === 'conversation.closed');
   expect(closed.data).toEqual({ by: 'reaper', workflow: 'TERMINATED' });
