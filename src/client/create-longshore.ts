@@ -44,9 +44,9 @@ import { readTree, startOfTree } from './events/read-tree.ts';
 import { createSandboxCalls } from './sandbox-calls.ts';
 import { createScheduleCalls } from './schedule-calls.ts';
 import { forkConversation } from './fork-conversation.ts';
-import { importConversation, type ImportParts } from './import/import-conversation.ts';
+import { importConversation } from './import/import-conversation.ts';
 import { archiveOf, importOptions } from './import/import-options.ts';
-import { startConversation, type AgentSource } from './start-conversation.ts';
+import { checkId, findAgent, firstStatus, startConversation, type AgentSource, type StartRequest } from './start-conversation.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { Chat, Longshore } from './types.ts';
 import { readUsage } from './usage-calls.ts';
@@ -154,13 +154,20 @@ function forkCalls(
 
 /** The calls that reach sandboxes through the workers of their hosts. */
 function callsOfHosts(
-  parts: ImportParts & Parameters<typeof createSandboxCalls>[0],
+  parts: ClientParts & Parameters<typeof createSandboxCalls>[0],
   longshore: () => Longshore,
 ): Pick<Longshore, 'diff' | 'export' | 'import'> {
+  const starting = {
+    agent: (id: string) => findAgent(parts.agents, id),
+    statusOf: firstStatus,
+    start: (request: StartRequest) => startConversation(parts, request),
+  };
   return {
     ...createSandboxCalls(parts),
-    async import(archive, options) {
-      const { conversationId, report } = await importConversation(parts, archiveOf(archive), importOptions(options));
+    async import(archive, given) {
+      const options = importOptions(given);
+      if (options.conversationId !== undefined) checkId(options.conversationId);
+      const { conversationId, report } = await importConversation({ ...parts, ...starting }, archiveOf(archive), options);
       return { chat: createChat(longshore(), conversationId), report };
     },
   };

@@ -82,6 +82,9 @@ export type EgressRule = {
   raw?: boolean;
 };
 
+/** `diskMb` of a sandbox whose options have none. */
+export const DEFAULT_DISK_MB = 10_240;
+
 export interface SandboxOptions {
   /** Name of the template that the other options partly come from. */
   template?: string;

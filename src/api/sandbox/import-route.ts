@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { importConversation } from '../../client/import/import-conversation.ts';
-import { importOptions } from '../../client/import/import-options.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { ownUser, tenantFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
@@ -29,7 +27,7 @@ export function addImportRoute(api: Api, parts: RouteParts): void {
   });
 }
 
-function addImport(api: Api, parts: RouteParts): void {
+function addImport(api: Api, { longshore }: RouteParts): void {
   api.post(
     PATH,
     {
@@ -66,17 +64,12 @@ function addImport(api: Api, parts: RouteParts): void {
     async ({ caller, query: { files = 'true', ...named }, raw }, reply) => {
       const user = ownUser(caller, named.user);
       const tenant = tenantFor(caller, named.tenant);
-      const options = importOptions(withoutUndefined({ ...named, user, tenant, files: files === 'true' }));
-      const request = { ...options, ...(caller.userId !== undefined && { ofUser: true as const }) };
-      const { conversationId: id, report: made } = await importConversation(importParts(parts), receiveBody(raw), request);
+      const options = withoutUndefined({ ...named, user, tenant, files: files === 'true' });
+      const { chat, report: made } = await longshore.import(receiveBody(raw), options);
       return reply
         .code(201)
-        .header('location', `/v1/conversations/${encodeURIComponent(id)}`)
-        .send({ conversationId: id, report: made });
+        .header('location', `/v1/conversations/${encodeURIComponent(chat.id)}`)
+        .send({ conversationId: chat.id, report: made });
     },
   );
-}
-
-function importParts({ client, hosts, closing }: RouteParts) {
-  return { ...client, hosts, closing };
 }

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Command } from 'commander';
+import { failure } from '../../contracts/errors.ts';
 import type { ImportReport } from '../../contracts/imports/import.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { EXIT, printError, printFact, printJsonLine, printLine, withClient, type Cli } from '../output/cli.ts';
@@ -31,7 +32,7 @@ export function importCommand(cli: Cli): Command {
           return printError(cli, 'Give the file of an export, or send one to stdin: longshore import - < FILE');
         }
         using progress = createProgress(cli);
-        const archive = counted(file === '-' ? cli.in : createReadStream(file), (bytes) => progress.add(bytes));
+        const archive = counted(file, file === '-' ? cli.in : createReadStream(file), (bytes) => progress.add(bytes));
         const { chat, report } = await longshore.import(archive, { ...given, ...(id !== undefined && { conversationId: id }) });
         progress[Symbol.dispose]();
         if (json) return printJsonLine(cli, { conversationId: chat.id, report });
@@ -42,10 +43,14 @@ export function importCommand(cli: Cli): Command {
     );
 }
 
-async function* counted(source: AsyncIterable<Buffer>, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
-  for await (const piece of source) {
-    onBytes(piece.length);
-    yield piece;
+async function* counted(file: string, source: AsyncIterable<Buffer>, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of source) {
+      onBytes(piece.length);
+      yield piece;
+    }
+  } catch (error) {
+    throw failure('IMPORT_INVALID', { problem: `${visibleLine(file)} cannot be read (${(error as Error).message})`, fix: 'Name the file of an export' });
   }
 }
 

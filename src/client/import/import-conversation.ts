@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { Agent } from '../../contracts/agent.ts';
+import type { ConversationStatus } from '../../contracts/conversation.ts';
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
-import type { ArchiveSource, ImportOptions, ImportReport } from '../../contracts/imports/import.ts';
+import type { ArchiveSource, ImportedFrom, ImportOptions, ImportReport } from '../../contracts/imports/import.ts';
 import type { HostClient } from '../../hosts/client/host-client.ts';
 import type { Store } from '../../store/store.ts';
-import { checkId, findAgent, firstStatus, startConversation, type StartParts, type StartRequest } from '../start-conversation.ts';
 import { EXPORT_FORMAT } from '../export/export-types.ts';
 import { invalid, readArchive, type ArchiveReader } from './archive-reader.ts';
 import { ABOUT, type About } from './entry-schema.ts';
@@ -12,13 +13,26 @@ import { IMPORT_LIMITS } from './import-limits.ts';
 import { parse, readText, skip } from './read-lines.ts';
 import { readParts } from './read-parts.ts';
 
-export interface ImportParts extends StartParts {
-  store: StartParts['store'] & Pick<Store, 'imports'>;
+/** What the conversation starts with. */
+export interface ImportedStart {
+  agent: string;
+  user: string;
+  conversationId: string;
+  tenant?: string;
+}
+
+export interface ImportParts {
+  store: Pick<Store, 'imports' | 'media'>;
   hosts: HostClient;
   /** Aborts when the client is closed. */
   closing: AbortSignal;
+  /** @throws AGENT_NOT_FOUND */
+  agent: (id: string) => Promise<Agent>;
+  /** How the conversation will begin. */
+  statusOf: (agent: Agent, start: ImportedStart) => ConversationStatus;
+  /** Starts its workflow, after `complete` has made its row one that is used. */
+  start: (start: ImportedStart & { imported: { from: ImportedFrom; complete: () => Promise<void> } }) => Promise<unknown>;
 }
-export type ImportRequest = ImportOptions & Pick<StartRequest, 'ofUser'>;
 
 const GIVE = 'Give a file that an export has written';
 const ORDER = 'README.md, conversation.json, transcript.md, transcript.jsonl, events.jsonl, attachments/, files/';
@@ -30,17 +44,16 @@ const ORDER = 'README.md, conversation.json, transcript.md, transcript.jsonl, ev
 export async function importConversation(
   parts: ImportParts,
   source: ArchiveSource,
-  options: ImportRequest,
+  options: ImportOptions,
 ): Promise<{ conversationId: string; report: ImportReport }> {
-  if (options.conversationId !== undefined) checkId(options.conversationId);
   await using archive = readArchive(source, parts.closing);
   const { about, digest } = await readAbout(archive);
-  const agent = await findAgent(parts.agents, options.agent ?? about.agentId);
+  const agent = await parts.agent(options.agent ?? about.agentId);
   const conversationId = options.conversationId ?? makeId('conv', Date.now(), Math.random);
-  const { user = about.userId, tenant, files: withFiles = true, ofUser } = options;
+  const { user = about.userId, tenant, files: withFiles = true } = options;
   const from = { conversationId: about.conversationId, exportedAt: about.exportedAt };
-  const start = { agent: agent.id, user, conversationId, ...(tenant !== undefined && { tenant }), ...(ofUser && { ofUser }) };
-  const status = { ...firstStatus(agent, start), importedFrom: from };
+  const start = { agent: agent.id, user, conversationId, ...(tenant !== undefined && { tenant }) };
+  const status = { ...parts.statusOf(agent, start), importedFrom: from };
   const place = { conversationId, attempt: randomUUID() };
   if (!(await parts.store.imports.begin({ ...place, status, from, digest }))) return repeated(parts, start, { digest, tenantId: status.tenantId });
   try {
@@ -48,7 +61,7 @@ export async function importConversation(
     const work = { closing, hosts, store, archive, place, about, agent, tenantId: status.tenantId, withFiles };
     const { report, sandboxId } = await readParts(work);
     const complete = () => store.imports.complete(place, { status, report, ...(sandboxId !== undefined && { sandboxId }) });
-    await startConversation(parts, { ...start, imported: { from, complete } });
+    await parts.start({ ...start, imported: { from, complete } });
     return { conversationId, report };
   } catch (error) {
     // Without effect on one that is complete. What is left otherwise is removed a day later.
@@ -60,14 +73,14 @@ export async function importConversation(
 /** The same archive has been imported with this id: its workflow is started, if that was never done. */
 async function repeated(
   parts: ImportParts,
-  start: StartRequest & { conversationId: string },
+  start: ImportedStart,
   { digest, tenantId }: { digest: string; tenantId: string },
 ): Promise<{ conversationId: string; report: ImportReport }> {
   const { conversationId, user } = start;
   const known = await parts.store.imports.get(conversationId);
   const isSame = known?.digest === digest && known.tenantId === tenantId && known.userId === user;
   if (!isSame || !known.report) throw failure('CONVERSATION_EXISTS', { conversationId });
-  await startConversation(parts, { ...start, imported: { from: known.from, complete: async () => undefined } });
+  await parts.start({ ...start, imported: { from: known.from, complete: async () => undefined } });
   return { conversationId, report: known.report };
 }
 

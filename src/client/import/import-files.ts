@@ -1,10 +1,9 @@
 import { posix } from 'node:path';
-import type { SandboxOptions } from '../../contracts/agent.ts';
+import { DEFAULT_DISK_MB, type SandboxOptions } from '../../contracts/agent.ts';
 import { sandboxIdOf } from '../../contracts/ids.ts';
 import type { ImportReport } from '../../contracts/imports/import.ts';
 import { upload } from '../../hosts/client/exchanges.ts';
 import type { HostClient } from '../../hosts/client/host-client.ts';
-import { diskLimit } from '../../sandbox/engine/disk-limit.ts';
 import { createArchive, type ArchiveWriter } from '../export/archive-writer.ts';
 import { invalid, type ArchiveEntry, type ArchiveReader } from './archive-reader.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
@@ -42,7 +41,7 @@ export async function importFiles(archive: ArchiveReader, to: FilesTo): Promise<
   const made = { count: 0, bytes: 0 };
   let failed: { error: unknown } | undefined;
   const tar = createArchive(async (writer) => {
-    await repack(archive, writer, made, diskLimit(to.sandbox) * MIB).catch((error: unknown) => {
+    await repack(archive, writer, made, (to.sandbox.diskMb ?? DEFAULT_DISK_MB) * MIB).catch((error: unknown) => {
       failed = { error };
       throw error;
     });

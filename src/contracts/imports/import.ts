@@ -1,5 +1,3 @@
-import type { Readable } from 'node:stream';
-
 /** Where a conversation was exported that was brought in again, perhaps in another installation. */
 export interface ImportedFrom {
   conversationId: string;
@@ -34,8 +32,8 @@ export interface ImportReport {
   leftOut: string[];
 }
 
-/** What may be given as an archive: the bytes of a `.tar.gz`. */
-export type ArchiveSource = Readable | AsyncIterable<Uint8Array>;
+/** The bytes of a `.tar.gz`, such as a stream of a file. */
+export type ArchiveSource = AsyncIterable<Uint8Array>;
 
 export interface ImportCalls<Imported> {
   /**

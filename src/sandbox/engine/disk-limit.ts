@@ -1,7 +1,6 @@
-import type { SandboxOptions } from '../../contracts/agent.ts';
+import { DEFAULT_DISK_MB, type SandboxOptions } from '../../contracts/agent.ts';
 import type { Engine } from './engine.ts';
 
-const DEFAULT_DISK_MB = 10_240;
 /** Space above the limit. The watchdog, which reports the reason, then ends a command before the storage is full, and the journal can still be written. */
 const RESERVE_MB = 64;
 
