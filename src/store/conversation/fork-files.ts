@@ -8,25 +8,35 @@ export type FilesPlan = { from: 'empty' } | { from: 'live'; isExact: boolean; ma
 const GONE = new Set(['destroyed', 'lost', 'creating']);
 const TOLD_PLACES = 5;
 
+/** A fork as far as its files depend on it; `conversationId` is the source. */
+type Wanted = Pick<ForkRow, 'conversationId' | 'transcriptSeq' | 'files' | 'resultSeq' | 'checkpointId'>;
+
 /**
  * Decides where the files of a fork come from. Two places have the same files when the newest result of a tool that they show is the same.
- * @throws FORK_FILES_UNKNOWN, CHECKPOINT_NOT_FOUND
+ * @throws FORK_REFUSED, FORK_FILES_UNKNOWN, CHECKPOINT_NOT_FOUND
  */
-export async function planFiles(
-  { forks, sandboxes }: Sources,
-  fork: Pick<ForkRow, 'conversationId' | 'files' | 'resultSeq' | 'checkpointId'>,
-): Promise<FilesPlan> {
+export async function planFiles({ forks, sandboxes }: Sources, fork: Wanted): Promise<FilesPlan> {
   const { conversationId, files, resultSeq, checkpointId } = fork;
   if (files === 'none') return { from: 'empty' };
+  const { waits, had } = await forks.files(conversationId);
+  if (waits) throw refusedToWait(conversationId);
   const row = await sandboxes.ofConversation(conversationId);
   if (!row && (files === 'now' || resultSeq === undefined)) return { from: 'empty' };
   const isThere = row !== undefined && !GONE.has(row.state);
   if (checkpointId !== undefined) return namedCheckpoint(forks, { conversationId, checkpointId, isThere });
   const { isChanging, mark } = await forks.activity(conversationId);
   const entries = await forks.outline(conversationId);
-  const isExact = !isChanging && newestShown(entries) === resultSeq;
+  const isOwn = !isBeforeOtherFiles(fork, entries, await forks.get(conversationId));
+  if (!row && !had && isOwn) return { from: 'empty' };
+  const isExact = isOwn && !isChanging && newestShown(entries) === resultSeq;
   if (isThere && (isExact || files === 'now')) return { from: 'live', isExact, mark };
   return planExact(forks, { conversationId, files, entries, isThere, resultSeq });
+}
+
+/** The source is a fork itself, and got other files than those of its place. Its note says so; the place comes before that note. */
+function isBeforeOtherFiles({ transcriptSeq, resultSeq }: Wanted, entries: readonly Outline[], begun: ForkRow | undefined): boolean {
+  if (!begun || begun.files === 'exact' || resultSeq === undefined || transcriptSeq > begun.transcriptSeq) return false;
+  return entries.some(({ seq, role }) => seq === begun.transcriptSeq + 1 && role === 'note');
 }
 
 interface Sources {
@@ -68,6 +78,11 @@ function hasResult(entries: readonly Outline[], { afterSeq, unchangedTo, hidden 
   const first = resultOf(entries, { upTo: afterSeq, hidden });
   const last = resultOf(entries, { upTo: Math.max(afterSeq, unchangedTo), hidden });
   return resultSeq === first || (resultSeq !== undefined && resultSeq > (first ?? 0) && resultSeq <= (last ?? 0) && !hidden.includes(resultSeq));
+}
+
+function refusedToWait(conversationId: string): Error {
+  const fix = 'Wait for its event fork.ready, or fork with files none';
+  return failure('FORK_REFUSED', { conversationId, problem: 'it is a fork that has not got its files yet', fix });
 }
 
 function unknown(conversationId: string, isThere: boolean, checkpoints: readonly PlacedCheckpoint[]): Error {

@@ -69,6 +69,16 @@ export const ACTIVITY = `select exists (select from tool_calls where conversatio
       from checkpoints c where c.conversation_id = $1 order by c.event_seq desc, c.number desc limit 1), false) as rewinds,
     coalesce((select max(seq) from events where conversation_id = $1 and type in ('tool.started', 'conversation.rewound')), 0) as mark`;
 
+/**
+ * `waits`: it is a fork that has no files yet. `had`: it has had a sandbox, or uses that of another conversation. That of a closed conversation may belong to another one
+ * by now, so its own log is asked.
+ */
+export const FILES = `select exists (select from forks f join conversations c using (conversation_id) where f.conversation_id = $1 and c.state <> 'closed'
+      and not exists (select from events e where e.conversation_id = $1 and e.type in ('fork.ready', 'fork.failed'))) as waits,
+    exists (select from events e where e.conversation_id = $1 and e.type = 'sandbox.changed')
+      or exists (select from forks f where f.conversation_id = $1 and f.taken_from is distinct from 'empty')
+      or exists (select from conversations c where c.conversation_id = $1 and c.status->'parent'->'sandbox'->>'use' <> 'none') as had`;
+
 /** Checkpoints that the sandbox of a fork has from its source. */
 export const INHERIT_CHECKPOINTS = `insert into checkpoints (conversation_id, checkpoint_id, number, turn_id, step_id, at, transcript_seq, files, bytes, changed, added_bytes,
     left_out, event_seq, hidden, unchanged_to, earlier_effects)

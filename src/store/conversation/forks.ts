@@ -8,7 +8,7 @@ import { eventsText } from '../database/event-sql.ts';
 import { toJsonText } from '../database/json-text.ts';
 import { effectsBetween, joinEffects, type Effects } from './effects.ts';
 import type { HiddenAt, Outline } from './fork-places.ts';
-import { ACTIVITY, CREATE_FORK, HIDDEN_BEFORE, INHERIT_CHECKPOINTS, OUTLINE } from './fork-sql.ts';
+import { ACTIVITY, CREATE_FORK, FILES, HIDDEN_BEFORE, INHERIT_CHECKPOINTS, OUTLINE } from './fork-sql.ts';
 
 /** The conversation of a fork, and the events with which its log begins. */
 interface NewConversation extends Pick<ConversationStatus, 'conversationId' | 'agentId' | 'userId' | 'tenantId' | 'state'> {
@@ -53,6 +53,8 @@ export interface Forks {
   checkpoints(conversationId: string): Promise<PlacedCheckpoint[]>;
   /** Whether something is changing the files of a conversation, and a mark that differs when something has begun or ended since. */
   activity(conversationId: string): Promise<{ isChanging: boolean; mark: number }>;
+  /** What is known of a conversation's files besides its sandbox. `waits`: it is a fork that has none yet. `had`: there has been a sandbox. */
+  files(conversationId: string): Promise<{ waits: boolean; had: boolean }>;
   /** Adds the checkpoints that the files of a fork contain. Repeated, it has no effect. */
   inheritCheckpoints(conversationId: string): Promise<void>;
 }
@@ -105,6 +107,10 @@ export function createForks({ database, announcer }: { database: Database; annou
     async activity(conversationId) {
       const [found] = await database.query<{ calls: boolean; rewinds: boolean; mark: number }>('forks.activity', ACTIVITY, [conversationId]);
       return { isChanging: found === undefined || found.calls || found.rewinds, mark: found?.mark ?? 0 };
+    },
+    async files(conversationId) {
+      const [found] = await database.query<{ waits: boolean; had: boolean }>('forks.files', FILES, [conversationId]);
+      return found ?? { waits: false, had: false };
     },
     async inheritCheckpoints(conversationId) {
       const rows = await database.query<PlacedRow>('forks.placed', PLACED, [conversationId]);

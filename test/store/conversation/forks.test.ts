@@ -1,5 +1,6 @@
 import type { Answer, TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import type { Checkpoints } from '../../../src/store/conversation/checkpoints.ts';
+import { planFiles } from '../../../src/store/conversation/fork-files.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { newConversation, newId, statusOf, useTestStore } from '../support.ts';
 
@@ -168,6 +169,22 @@ test('what a fork has taken over is named before it goes back, with what it did 
   ]);
   const [inherited] = await store.checkpoints.kept(one);
   expect(inherited && (await store.checkpoints.effects(one, inherited))).toEqual({ tools: [{ tool: 'mail:send', calls: 2 }], hosts: [] });
+});
+
+test('a fork is not forked with files before it has its own', async () => {
+  const source = await conversationWith('a');
+  const one = await fork(source, 1);
+  const wanted = { conversationId: one, transcriptSeq: 1, files: 'now' as const };
+  await expect(planFiles(store, wanted)).rejects.toThrow(
+    `"${one}" cannot be forked there: it is a fork that has not got its files yet. Wait for its event fork.ready, or fork with files none`,
+  );
+  expect(await planFiles(store, { ...wanted, files: 'none' })).toEqual({ from: 'empty' });
+  await store.events.append(one, [{ type: 'fork.ready', data: { files: 'none', processes: false } }]);
+  expect(await planFiles(store, wanted)).toEqual({ from: 'empty' });
+  // Nobody gives it files any more.
+  const ended = await fork(source, 1);
+  await store.conversations.close(ended, {});
+  expect(await planFiles(store, { ...wanted, conversationId: ended })).toEqual({ from: 'empty' });
 });
 
 test('a chain of forks is read at once', async () => {
