@@ -9,7 +9,7 @@ import { planFiles, type FilesPlan } from '../../store/conversation/fork-files.t
 import type { ForkRow } from '../../store/conversation/forks.ts';
 import type { Store } from '../../store/store.ts';
 import { onceEach } from '../../tool-calls/results/once-each.ts';
-import type { ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
+import { whenRepeated, type ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
 import { whileBeating } from '../checkpoints/while-beating.ts';
 import { noteOf } from './fork-note.ts';
 
@@ -18,7 +18,7 @@ const COPIES = 3;
 
 interface ForkParts {
   store: Store;
-  sandboxes: Pick<Sandboxes, 'copyTo' | 'wake' | 'destroy'>;
+  sandboxes: Pick<Sandboxes, 'copyTo' | 'destroy'>;
   opened: ConversationSandboxes;
 }
 interface MadeFiles {
@@ -128,20 +128,13 @@ async function copyFiles(
     const { isChanging, mark } = await store.forks.activity(fork.conversationId);
     return !isChanging && mark === plan.mark;
   };
-  const owner = { sandboxId: sandboxIdOf(conversationId), conversationId, tenantId };
-  const copied = await sandboxes.copyTo(source.sandboxId, owner, { processes: plan.from === 'live', isWanted }).catch(async (error: unknown) => {
-    // An attempt that was given up has made the sandbox meanwhile.
-    if ((await store.sandboxes.get(owner.sandboxId)) === undefined) throw error;
-    return undefined;
+  const copied = await sandboxes.copyTo(source.sandboxId, {
+    owner: { sandboxId: sandboxIdOf(conversationId), conversationId, tenantId },
+    processes: plan.from === 'live',
+    isWanted,
+    ...whenRepeated(store, fork.conversationId, Context.current().info.attempt > 1),
   });
-  if (Context.current().info.attempt > 1) await wakeAfterCrash({ store, sandboxes }, fork.conversationId);
   return copied ?? 'outdated';
-}
-
-/** An attempt whose worker died may have left the source frozen, although it is not paused. */
-async function wakeAfterCrash({ store, sandboxes }: { store: Store; sandboxes: Pick<Sandboxes, 'wake'> }, conversationId: string): Promise<void> {
-  const [row, conversation] = [await store.sandboxes.ofConversation(conversationId), await store.conversations.get(conversationId)];
-  if (row?.state === 'frozen' && row.paused && conversation?.state !== 'paused') await sandboxes.wake(row.sandboxId);
 }
 
 async function restore({ opened }: ForkParts, args: ForkSandboxArgs, checkpoint: { number: number; at: string }): Promise<void> {

@@ -17,9 +17,17 @@ export interface SnapshotInfo {
 
 export interface CopyRequest {
   owner: SandboxOwner;
-  options: SandboxOptions;
-  /** An earlier attempt may have died, and may have left the copied sandbox frozen. */
-  isRepeated: boolean;
+  /** Default: those of the copied sandbox. */
+  options?: SandboxOptions;
+  /** Copies the processes as well, if the host supports it. */
+  processes?: boolean;
+  /** Asked when everything was read. The copy is not made when it says no. */
+  isWanted?: () => Promise<boolean>;
+  /** Given when an earlier attempt may have died, and may have left the copied sandbox frozen: it is woken then, unless this says that it stays so. */
+  staysFrozen?: () => Promise<boolean>;
+}
+export interface MadeCopy {
+  processes: boolean;
 }
 
 /** Copies of sandboxes. A copy stays on the host of its sandbox; the bytes are copied inside the engine. */
@@ -35,8 +43,6 @@ export interface SandboxSnapshots {
   restore(snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox>;
   /** Succeeds when the snapshot does not exist. */
   removeSnapshot(snapshotId: string): Promise<void>;
-  /** Creates a sandbox for an owner, with options of its own, that has the files of this one as they are now. Does nothing when the owner's exists. */
-  copyFor(sandboxId: string, request: CopyRequest): Promise<void>;
   /**
    * Makes the owner's sandbox of a gzipped tar of everything under `/home`, without starting it. A sandbox of an earlier attempt, which has no conversation yet, is
    * replaced. @throws INVALID_ARGUMENT when the id belongs to another sandbox
@@ -48,12 +54,8 @@ export interface SandboxSnapshots {
    */
   fork(sandboxId: string, count: number, options?: { ttlMs?: number }): Promise<string[]>;
   /**
-   * Makes the owner's sandbox as a copy of this one, with its processes when that is asked for and the host supports it. The owner's id must be new. The sandbox
-   * exists when its files are complete and `isWanted`, asked after they were read, says yes; undefined when it says no.
+   * Makes the owner's sandbox as a copy of this one, which is frozen for that time if it runs, and stays as it is if it rests. The copy exists when its files are
+   * complete. Does nothing when the owner's sandbox exists; undefined when it is not wanted any more.
    */
-  copyTo(sandboxId: string, owner: SandboxOwner, options: CopyOptions): Promise<{ processes: boolean } | undefined>;
-}
-export interface CopyOptions {
-  processes: boolean;
-  isWanted: () => Promise<boolean>;
+  copyTo(sandboxId: string, request: CopyRequest): Promise<MadeCopy | undefined>;
 }

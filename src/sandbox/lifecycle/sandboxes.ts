@@ -20,8 +20,8 @@ import { untilSettled, type DockerContext } from './base/docker-context.ts';
 import { destroy } from './remove/destroy.ts';
 import type { Engine } from '../engine/engine.ts';
 import { unpackHome } from './copies/unpack-home.ts';
-import { copyFor } from './copies/copy-for.ts';
-import { copySandboxTo, fork } from './copies/fork.ts';
+import { copySandboxTo } from './copies/copy-to.ts';
+import { fork } from './copies/fork.ts';
 import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
@@ -105,9 +105,8 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     },
     removeSnapshot: (snapshotId) => removeSnapshot(context, snapshotId),
     unpack: (content, owner, options) => unpackHome(context, content, owner, options),
-    copyFor: (sandboxId, request) => copyFor(context, sandboxId, request),
     fork: (sandboxId, count, expiry) => fork(context, sandboxId, count, expiry),
-    copyTo: (sandboxId, owner, options) => copySandboxTo(context, sandboxId, owner, options),
+    copyTo: (sandboxId, request) => copySandboxTo(context, sandboxId, request),
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),

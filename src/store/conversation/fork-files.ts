@@ -24,10 +24,15 @@ export async function planFiles({ forks, sandboxes }: Sources, fork: Wanted): Pr
   if (!row && (files === 'now' || resultSeq === undefined)) return { from: 'empty' };
   const isThere = row !== undefined && !GONE.has(row.state);
   if (checkpointId !== undefined) return namedCheckpoint(forks, { conversationId, checkpointId, isThere });
+  return planAt(forks, fork, { isThere, isNone: !row && !had });
+}
+
+async function planAt(forks: Forks, fork: Wanted, { isThere, isNone }: { isThere: boolean; isNone: boolean }): Promise<FilesPlan> {
+  const { conversationId, files, resultSeq } = fork;
   const { isChanging, mark } = await forks.activity(conversationId);
   const entries = await forks.outline(conversationId);
   const isOwn = !isBeforeOtherFiles(fork, entries, await forks.get(conversationId));
-  if (!row && !had && isOwn) return { from: 'empty' };
+  if (isNone && isOwn) return { from: 'empty' };
   const isExact = isOwn && !isChanging && newestShown(entries) === resultSeq;
   if (isThere && (isExact || files === 'now')) return { from: 'live', isExact, mark };
   return planExact(forks, { conversationId, files, entries, isThere, resultSeq });

@@ -6,6 +6,7 @@ import { isShared, mayUseSandbox, type SandboxUse } from '../../contracts/sub-ag
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
 import type { OpenedSandbox, WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
+import type { CopyRequest } from '../../sandbox/api/snapshots.ts';
 import { uploadAssets } from '../../sandbox/api/upload-assets.ts';
 import type { SandboxUses } from '../../store/conversation/sandbox-uses.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
@@ -48,7 +49,7 @@ type Use = Awaited<ReturnType<SandboxUses['of']>>;
 
 export function createConversationSandboxes(parts: {
   sandboxes: Sandboxes;
-  store: Pick<Store, 'sandboxes' | 'sandboxUses'>;
+  store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   agents: ReadonlyMap<string, Agent>;
 }): ConversationSandboxes {
   const held = new RecentMap<string, WorkerHandle>(MAX_HELD);
@@ -89,7 +90,7 @@ export function createConversationSandboxes(parts: {
       if (row.state === 'creating' || row.state === 'lost') await openOwn(source);
       const owner = { sandboxId: sandboxIdOf(to.conversationId), tenantId: to.tenantId, ttlMs: COPY_TTL_MS };
       const { sandboxId: _, ...options } = optionsIn(parts.agents, to.agentId);
-      await parts.sandboxes.copyFor(row.sandboxId, { owner, options, isRepeated });
+      await parts.sandboxes.copyTo(row.sandboxId, { owner, options, ...whenRepeated(parts.store, source.conversationId, isRepeated) });
     },
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
@@ -111,6 +112,11 @@ export function createConversationSandboxes(parts: {
     held.set(conversationId, opened.handle);
     return { ...opened, held: false };
   }
+}
+
+/** For a copy of a conversation's sandbox: a repeated attempt wakes it, unless the conversation is paused. */
+export function whenRepeated({ conversations }: Pick<Store, 'conversations'>, conversationId: string, isRepeated: boolean): Pick<CopyRequest, 'staysFrozen'> {
+  return isRepeated ? { staysFrozen: async () => (await conversations.get(conversationId))?.state === 'paused' } : {};
 }
 
 function optionsIn(agents: ReadonlyMap<string, Agent>, agentId: string): SandboxOptions {

@@ -14,7 +14,7 @@ function setUp(sandbox?: ParentSandbox) {
   const store = {
     sandboxUses: { of: async (id: string) => (id === 'conv_child' && sandbox ? { sandbox, ...('conversationId' in sandbox && { owner }) } : undefined) },
     sandboxes: { get: async () => undefined, ofConversation: async () => undefined },
-  } as unknown as Pick<Store, 'sandboxes' | 'sandboxUses'>;
+  } as unknown as Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   const sandboxes = {
     async open({ sandboxId }: { sandboxId: string }, { image }: { image: string }) {
       opens.push([sandboxId, image]);

@@ -1,12 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { failure } from '../../../contracts/errors.ts';
 import { makeId } from '../../../contracts/ids.ts';
-import type { SandboxOwner } from '../../api/sandbox.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { ownRow } from '../base/docker-context.ts';
-import type { CopyOptions } from '../../api/snapshots.ts';
-import { stop } from '../rest/stop.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 import { restoreSnapshot } from './restore.ts';
 import { takeSnapshot } from './snapshot.ts';
@@ -14,28 +10,6 @@ import { undo } from '../remove/undo.ts';
 import { showValue } from '../../../common/show-value.ts';
 
 const MOST = 32;
-
-/** What a crash leaves is removed by the reaper: the copy is not listed, and no row names the volume. */
-export async function copySandboxTo(
-  context: DockerContext,
-  sandboxId: string,
-  owner: SandboxOwner,
-  { processes, isWanted }: CopyOptions,
-): Promise<{ processes: boolean } | undefined> {
-  const before = await ownRow(context, sandboxId);
-  const source = await context.inTurn(sandboxId, () => takeSnapshot(context, sandboxId, { processes }));
-  try {
-    if (!(await isWanted())) return undefined;
-    await restoreSnapshot(context, source, owner);
-    return { processes: (await context.rows.get(owner.sandboxId))?.state === 'hibernated' };
-  } finally {
-    const about = { log: context.log, what: 'the copy that a sandbox was made of', snapshotId: source.snapshotId };
-    await cleanUp(() => removeSnapshot(context, source.snapshotId), about);
-    // It was brought back to this host for the copy; frozen, it would keep its memory for nobody.
-    if (before.state === 'archived')
-      await cleanUp(() => context.inTurn(sandboxId, () => stop(context, sandboxId)), { ...about, what: 'the rest of its source' });
-  }
-}
 
 /** The source is frozen for one copy only; all forks are made from that copy. When one fork fails, all are removed. */
 export async function fork(context: DockerContext, sandboxId: string, count: number, expiry: { ttlMs?: number } = {}): Promise<string[]> {

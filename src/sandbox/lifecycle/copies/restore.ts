@@ -1,5 +1,5 @@
 import { failure } from '../../../contracts/errors.ts';
-import type { SandboxRow, SnapshotRow } from '../../../store/sandbox-rows.ts';
+import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import { containerSpecOf } from '../make/new-container.ts';
@@ -8,9 +8,9 @@ import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import type { CopyPlace } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';
-import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
+import { discard, layOut, type LaidOut, type Parts } from '../make/lay-out.ts';
 
-type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;
+export type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;
 
 /**
  * Makes a sandbox from a snapshot: `hibernated` when the processes could be restored too, else `stopped`. The row is made after all files are copied, so no
@@ -33,13 +33,23 @@ export async function restoreSnapshot(context: DockerContext, snapshot: Snapshot
 /** Adds the row of a sandbox after its files are complete: `hibernated` when it has the processes, else `stopped`. The owner's id must be new. */
 export async function addSandbox(
   context: DockerContext,
-  { sandboxId, tenantId, conversationId, ttlMs }: SandboxOwner,
-  options: SandboxRow['options'],
+  owner: SandboxOwner,
+  options: NewRow['options'],
   { files, memory }: { files: (to: CopyPlace) => Promise<void>; memory?: (to: CopyPlace) => Promise<void> },
 ): Promise<LaidOut> {
-  const { rows, hostId, installation } = context;
-  if ((await rows.get(sandboxId)) !== undefined) throw taken(sandboxId);
-  const row = {
+  if ((await context.rows.get(owner.sandboxId)) !== undefined) throw taken(owner.sandboxId);
+  const row = rowOfCopy(context, owner, options);
+  const laidOut = await layOut(context, row, { files, ...(memory && { memory: memoryOfCopy(context, row, memory) }) });
+  await addCopy(context, row, laidOut);
+  return laidOut;
+}
+
+export function rowOfCopy(
+  { hostId, installation }: DockerContext,
+  { sandboxId, tenantId, conversationId, ttlMs }: SandboxOwner,
+  options: NewRow['options'],
+): NewRow {
+  return {
     sandboxId,
     tenantId,
     hostId,
@@ -48,15 +58,21 @@ export async function addSandbox(
     ...(conversationId !== undefined && { conversationId }),
     ...(ttlMs !== undefined && { ttlMs }),
   };
-  const specOf = (volume: string) => containerSpecOf(context, { ...row, volumeName: volume }, 'runsc');
-  const laidOut = await layOut(context, row, { files, ...(memory && { memory: { specOf, copyTo: memory } }) });
+}
+
+/** The processes of a copy: its checkpoint, and its container that was never started. */
+export function memoryOfCopy(context: DockerContext, row: NewRow, copyTo: (to: CopyPlace) => Promise<void>): NonNullable<Parts['memory']> {
+  return { specOf: (volumeName) => containerSpecOf(context, { ...row, volumeName }, 'runsc'), copyTo };
+}
+
+/** Makes the row of a copy whose parts are complete. Removes the parts when that is refused. @throws INVALID_ARGUMENT when the id is taken */
+export async function addCopy(context: DockerContext, row: NewRow, laidOut: LaidOut): Promise<void> {
   try {
     await addRow(context, row, laidOut);
   } catch (error) {
-    await takeBack(context, sandboxId, laidOut);
+    await takeBack(context, row.sandboxId, laidOut);
     throw error;
   }
-  return laidOut;
 }
 
 async function addRow({ rows }: DockerContext, row: NewRow, { volumeName, containerId }: LaidOut): Promise<void> {

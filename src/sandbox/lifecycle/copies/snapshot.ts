@@ -3,16 +3,15 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import { makeId } from '../../../contracts/ids.ts';
 import type { SnapshotRow } from '../../../store/sandbox-rows.ts';
 import type { SnapshotInfo } from '../../api/snapshots.ts';
-import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import { copiesOf, jobsOf } from '../base/engine-parts.ts';
-import { holdStill, isStill, type Still } from './hold-still.ts';
+import type { CopyPlace } from '../../engine/engine.ts';
+import { readStill } from './hold-still.ts';
+import { withMemory } from './with-memory.ts';
 import { LABEL, memoryVolumeOf, snapshotVolumeOf } from '../../engine/labels.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
 
-/** A copy is repeated when another caller wakes the sandbox during it. */
-const ATTEMPTS = 5;
 const SNAPSHOT_NAME = /^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,99}$/u;
 
 export async function snapshot(context: DockerContext, sandboxId: string, { name }: { name?: string }): Promise<SnapshotInfo> {
@@ -46,7 +45,7 @@ export async function takeSnapshot(
         problem: `the sandbox has a snapshot "${name}" already`,
         fix: 'Use another name, or remove that one first',
       });
-    const memoryVolume = await copyAndWake(context, { sandboxId, snapshotId, processes });
+    const memoryVolume = await copySandbox(context, { sandboxId, snapshotId, processes });
     const made = await snapshots.get(snapshotId);
     if (made === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
     return { ...made, ...(memoryVolume !== undefined && { memoryVolume }) };
@@ -69,56 +68,45 @@ interface Copied {
   processes: boolean;
 }
 
-/** A sandbox that ran before any of the attempts was frozen by this copy; another copy at the same time may have woken it in between. */
-async function copyAndWake(context: DockerContext, copied: Copied): Promise<string | undefined> {
-  const { sandboxId } = copied;
-  let wasRunning = false;
-  try {
-    return await copySandbox(context, copied, () => (wasRunning = true));
-  } finally {
-    const row = await context.rows.get(sandboxId);
-    if (wasRunning && row?.state === 'frozen') await bringUpSandbox(context, sandboxId, 'wake');
-  }
-}
-
 /** Copies files and memory of the same moment. Returns the volume with the memory, if the memory could be copied. */
-async function copySandbox(context: DockerContext, { sandboxId, snapshotId, processes }: Copied, onRunning: () => void): Promise<string | undefined> {
-  const { engine, installation } = context;
-  const volume = snapshotVolumeOf(installation, snapshotId);
-  for (let count = 0; count < ATTEMPTS; count += 1) {
-    if ((await ownRow(context, sandboxId)).state === 'running') onRunning();
-    const still = await holdStill(context, sandboxId);
-    if (still === undefined) continue;
-    await engine.removeVolume(volume);
-    await copiesOf(engine).createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
-    const memoryVolume = processes ? await copyMemory(context, still, snapshotId) : undefined;
-    await jobsOf(context).copy({ volume: still.row.volumeName }, { volume });
-    if (await isStill(context, still)) return memoryVolume;
-  }
-  throw failure('SANDBOX_CONFLICT', { sandboxId });
+function copySandbox(context: DockerContext, { sandboxId, snapshotId, processes }: Copied): Promise<string | undefined> {
+  const { engine } = context;
+  const files = snapshotVolumeOf(context.installation, snapshotId);
+  const memory = memoryVolumeOf(context.installation, snapshotId);
+  return readStill(
+    context,
+    sandboxId,
+    (still) =>
+      withMemory(context, still, { processes, name: snapshotId }, async (from) => {
+        await createVolume(context, snapshotId, files);
+        const hasMemory = from !== undefined && (await copyMemory(context, { sandboxId, snapshotId, from, memory }));
+        await jobsOf(context).copy({ volume: still.row.volumeName }, { volume: files });
+        return hasMemory ? memory : undefined;
+      }),
+    async () => {
+      for (const volume of [files, memory]) await engine.removeVolume(volume);
+    },
+  );
 }
 
-/** Copies the checkpoint of a hibernated sandbox; for a frozen one, makes a checkpoint first. If that fails, the snapshot contains only the files. */
-async function copyMemory(context: DockerContext, { row, container, hasMemory }: Still, snapshotId: string): Promise<string | undefined> {
-  const { engine, installation, log } = context;
-  const { checkpoints } = engine;
-  if (!hasMemory || container === undefined || checkpoints === undefined) return undefined;
-  const volume = memoryVolumeOf(installation, snapshotId);
-  // A name that does not count as a hibernated container, in case a crash leaves the checkpoint here.
-  const own = container.checkpoint === undefined ? `copy-${snapshotId}` : undefined;
+async function createVolume({ engine, installation }: DockerContext, snapshotId: string, volume: string): Promise<void> {
+  await copiesOf(engine).createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
+}
+
+/** False when the memory cannot be copied: the snapshot contains only the files then. */
+async function copyMemory(
+  context: DockerContext,
+  { sandboxId, snapshotId, from, memory }: { sandboxId: string; snapshotId: string; from: CopyPlace; memory: string },
+): Promise<boolean> {
   try {
-    await engine.removeVolume(volume);
-    await copiesOf(engine).createVolume(volume, { [LABEL.installation]: installation, [LABEL.snapshot]: snapshotId });
-    if (own !== undefined) await checkpoints.make(container.id, own, 'go-on');
-    await jobsOf(context).copy({ container: container.id, checkpoint: container.checkpoint ?? `copy-${snapshotId}` }, { volume });
-    return volume;
+    await createVolume(context, snapshotId, memory);
+    await jobsOf(context).copy(from, { volume: memory });
+    return true;
   } catch (error) {
     if (!isFailure(error, 'DOCKER_FAILED')) throw error;
-    log.warn({ sandboxId: row.sandboxId, problem: error.message }, 'a snapshot could not include the processes');
-    await engine.removeVolume(volume);
-    return undefined;
-  } finally {
-    if (own !== undefined) await checkpoints.remove(container.id, own).catch(() => undefined);
+    context.log.warn({ sandboxId, problem: error.message }, 'a snapshot could not include the processes');
+    await context.engine.removeVolume(memory);
+    return false;
   }
 }
 

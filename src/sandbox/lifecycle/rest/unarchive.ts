@@ -57,7 +57,8 @@ async function removeLeftover({ engine, rows }: DockerContext, { sandboxId, cont
   await engine.removeContainer(leftover.id);
 }
 
-async function bringBack(context: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: CopyPlace): Promise<void> {
+/** Unpacks one part of a sandbox's archive. @throws ARCHIVE_DAMAGED */
+export async function bringBack(context: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: CopyPlace): Promise<void> {
   const { blobs } = context;
   const meter = new Meter();
   const damaged = (problem: string) => failure('ARCHIVE_DAMAGED', { sandboxId, problem, blobId });
