@@ -221,6 +221,16 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.close();
     return world;
   },
+  async 'forked-source'(stage) {
+    const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()));
+    await world.handle.signal('forked', { conversationId: 'conv_fork', forks: 1 });
+    await world.untilAsked('finishTurn');
+    await world.handle.signal('forked', { conversationId: 'conv_other', forks: 2 });
+    await world.send('once more');
+    await world.untilAsked('finishTurn', 2);
+    await world.close();
+    return world;
+  },
   async 'close-when-done'(stage) {
     const scheduledBy = { scheduleId: 'nightly', at: '2026-01-01T06:00:00.000Z' };
     const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()), {}, true, { scheduledBy, closeWhenDone: true });

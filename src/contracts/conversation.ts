@@ -1,7 +1,7 @@
 import type { AgentLimits } from './agent.ts';
 import type { WaitingCall } from './client-tool.ts';
-import type { ForkedFrom, ForkInput } from './forks/fork.ts';
 import type { ImportedFrom } from './imports/import.ts';
+import type { ForkedFrom, ForkInput, ShownForks } from './forks/fork.ts';
 import type { ContextWish } from './transcript.ts';
 import type { JsonObject } from './json.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
@@ -106,6 +106,8 @@ export interface CarriedConversation {
   stepsTaken?: number;
   /** Absent while the agent has none. */
   plan?: ShownPlan;
+  /** Absent while there are none. */
+  forks?: ShownForks;
 }
 
 /** A sub-agent for which a part of the budget is put aside, or one that waits for that. */

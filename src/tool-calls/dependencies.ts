@@ -1,5 +1,6 @@
 import type { ApprovalLink } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
+import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import type { Parent, Share, SubAgentEnd } from '../contracts/sub-agent.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Logger } from '../platform/log.ts';
@@ -46,6 +47,12 @@ export interface SubAgentCalls {
   tellOfPlace(conversationId: string, callId: string): Promise<void>;
 }
 
+/** What a worker does with the sources of forks. */
+export interface ForkCalls {
+  /** Tells the workflow of a conversation that it has been forked. One that has ended is told nothing. */
+  tell(sourceId: string, fork: ForkedSignal): Promise<void>;
+}
+
 /** Where people reach the HTTP service, for the details of conversations in Temporal. */
 export interface ServiceLinks {
   url: string;
@@ -66,6 +73,7 @@ export interface ActivityDependencies {
   services: PluginServices;
   startConversation: StartConversation;
   subAgents: SubAgentCalls;
+  forks: ForkCalls;
   /** Absent when it is not known where people reach the HTTP service. */
   service?: ServiceLinks | undefined;
   log: Logger;

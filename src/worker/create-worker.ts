@@ -9,12 +9,14 @@ import { checkNamespace } from '../client/temporal/own-namespace.ts';
 import { createConversationCalls, type ConversationCalls } from '../client/conversation-calls.ts';
 import { startConversation, type StartRequest } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
+import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { startReaper } from './start-reaper.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
+import { createSignal } from './signals.ts';
 import { createSubAgentCalls } from './sub-agent-calls.ts';
 import { serviceLinks } from './service-links.ts';
 import { workerDataConverter } from './worker-data-converter.ts';
@@ -114,7 +116,9 @@ function conversationsOn(client: Client, { store, agents, config }: WorkerOption
   const send: ConversationCalls['send'] = (conversationId, text, how) =>
     createConversationCalls({ store, temporal, agents: source }, { actor: { kind: 'conversation', id: conversationId } }).send(conversationId, text, how);
   const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
-  return { startConversation: start, subAgents: createSubAgentCalls(client, start, send) };
+  const signal = createSignal(client);
+  const forks = { tell: (sourceId: string, fork: ForkedSignal) => signal(sourceId, 'forked', fork) };
+  return { startConversation: start, subAgents: createSubAgentCalls(signal, start, send), forks };
 }
 
 async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {

@@ -1,24 +1,17 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { ConversationCalls } from '../client/conversation-calls.ts';
 import type { StartRequest } from '../client/start-conversation.ts';
 import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
+import type { Signal } from './signals.ts';
 
 /** What the status of a sub-agent says. */
 const PAUSED_WITH_PARENT = 'the conversation that waits for it is paused';
 
-/** The calls to conversations of sub-agents and of their parents. A conversation that has ended takes no signal, and needs none. */
+/** The calls to conversations of sub-agents and of their parents. */
 export function createSubAgentCalls(
-  client: Pick<Client, 'workflow'>,
+  signal: Signal,
   startConversation: (options: StartRequest) => Promise<{ conversationId: string }>,
   sendMessage: ConversationCalls['send'],
 ): SubAgentCalls {
-  const signal = async (conversationId: string, name: string, ...args: object[]) => {
-    try {
-      await client.workflow.getHandle(conversationId).signal(name, ...args);
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-    }
-  };
   return {
     async start({ unattended, ...options }) {
       await startConversation({ ...options, closeWhenDone: true, ...(unattended && { unattended }) });

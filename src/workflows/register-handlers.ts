@@ -9,6 +9,7 @@ import type {
   SendMessageResult,
   WakeArgs,
 } from '../contracts/conversation.ts';
+import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import { editArguments, rewindConversation } from './activities.ts';
 import { isObject } from '../contracts/json.ts';
 import type { Spent, SubAgentEnd } from '../contracts/sub-agent.ts';
@@ -19,6 +20,7 @@ import { resolve } from './record-approval.ts';
 import { takeAnswer } from './state/client-calls.ts';
 import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake, wishContext } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
+import { takeFork } from './state/fork-state.ts';
 import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
@@ -103,6 +105,7 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.clientAnswered, (args) => onSignal(() => takeAnswer(data, callIdOf(args) ?? '')), {
     description: 'The service says that a client has given the result of a call, {"callId": "…"}. The result itself is in the database.',
   });
+  setHandler(messages.forked, (args) => showFork(running, args), { description: 'A fork of this conversation was made; it is shown in the details.' });
   setHandler(messages.interrupt, () => onSignal(() => endTurn(data, 'interrupted')), {
     description: 'End the running turn now, killing its command; then take the next message.',
   });
@@ -128,6 +131,11 @@ function takeEnd({ data }: RunningConversation, args: SubAgentEnd | undefined): 
   if (sandboxRuns === true && !data.paused) data.sandboxTier = 'running';
   const message = endSubAgent(data, callId, spent, Date.now());
   if (message && !data.closing) takeMessage(data, message, newId('turn'));
+}
+
+function showFork(running: RunningConversation, args: Partial<ForkedSignal> | undefined): void {
+  takeFork(running.data, signalArgs(args));
+  running.show();
 }
 
 /** Anyone who may signal workflows can send anything. */

@@ -100,6 +100,7 @@ test('two workers that run one call at the same moment start its command once an
     registry: createRegistry(BUILTIN_PLUGINS),
     services: createPluginServices({}),
     startConversation: () => Promise.reject(new Error('nothing is started here')),
+    forks: { tell: async () => undefined },
     subAgents: {
       start: async () => undefined,
       send: async () => undefined,

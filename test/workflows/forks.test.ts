@@ -34,6 +34,23 @@ test('a fork has its files before its first turn; messages that come meanwhile w
   await world.close();
 });
 
+test('a conversation shows its forks; that starts no activity, and a fork wakes nobody', async () => {
+  const world = await stage.start();
+  await world.untilAsked('finishTurn');
+  await world.untilState('idle');
+  const before = world.names();
+  await world.handle.signal('forked', { conversationId: 'conv_fork', forks: 3 });
+  await world.handle.signal('forked');
+  type Metadata = { currentDetails: string };
+  const details = async () => (await world.handle.query<Metadata>('__temporal_workflow_metadata')).currentDetails;
+  await until(
+    async () => (await details()).includes('Forks: `conv_fork`, … and 2 more, see `longshore show'),
+    () => 'not shown',
+  );
+  expect(world.names()).toEqual(before);
+  await world.close();
+});
+
 test('a fork that cannot have its files is closed before any turn', async () => {
   const world = await stage.start((world) => (world.files = async () => ({ outcome: 'failed', problem: 'gone' })), {}, true, { fork });
   await world.handle.result();

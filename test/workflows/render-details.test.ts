@@ -5,6 +5,7 @@ import { shownPlan } from '../../src/common/plan-text.ts';
 import { askApproval } from '../../src/workflows/state/approval-state.ts';
 import { beginWait, openClientCall } from '../../src/workflows/state/client-calls.ts';
 import { carryConversation, openConversation } from '../../src/workflows/state/conversation-state.ts';
+import { takeFork } from '../../src/workflows/state/fork-state.ts';
 import { renderDetails } from '../../src/workflows/show/render-details.ts';
 
 const limits = { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0 } as const;
@@ -77,7 +78,7 @@ test('no argument, reason or name of a tool becomes Markdown or HTML', () => {
 test('links to the conversation and to the page of an approval are shown when they are known, and nothing in them ends the link', () => {
   expect(detailsOf([{ arguments: {} }])).not.toContain('](');
   const details = detailsOf([{ arguments: {} }], { serviceUrl: 'https://a.example/b', url: 'https://a.example/(x)[y] `z`<' });
-  expect(details).toContain('In the HTTP API, with a key: [conv_1](https://a.example/b/v1/conversations/conv_1)');
+  expect(details).toContain('In the HTTP API, with a key: [`conv_1`](https://a.example/b/v1/conversations/conv_1)');
   const page = 'https://a.example/%28x%29%5by%5d%20%60z%60%3c';
   expect(details).toContain(`Decide on [its page](${page}), without a key, once, until 1970-01-01T01:00:00.000Z. Or:`);
 });
@@ -114,4 +115,25 @@ test('a plan is shown as a list in which no text becomes Markdown, and stays sma
   expect(details).toMatch(/Plan, 0 of 50 done, \d+ not shown:/);
   const carried = carryConversation(data);
   expect(openConversation({ conversationId: 'conv_1', agentId: 'a', userId: 'u', tenantId: 't', limits, carried }).plan).toEqual(data.plan);
+});
+
+test('the newest forks are named, and how many more there are; what is no id of a conversation is not shown', () => {
+  const open = () => openConversation({ conversationId: 'conv_1', agentId: 'a', userId: 'u', tenantId: 't', limits });
+  const data = open();
+  expect(renderDetails(data, 0)).not.toContain('Forks');
+  takeFork(data, { conversationId: 'conv_2', forks: 1 });
+  // A signal that comes twice, and one that comes late.
+  takeFork(data, { conversationId: 'conv_2', forks: 1 });
+  expect(renderDetails(data, 0)).toContain('\n\nForks: `conv_2`\n\n');
+  for (let number = 3; number <= 7; number += 1) takeFork(data, { conversationId: `conv_${number}`, forks: number - 1 });
+  takeFork(data, { conversationId: 'conv_7', forks: 4 });
+  expect(renderDetails(data, 0)).toContain('\n\nForks: `conv_7`, `conv_6`, `conv_5`, `conv_4`, … and 2 more, see `longshore show conv_1`\n\n');
+  for (const id of ['[x](http://e)', '`', '<img src=x>', '', '-a', 'a\nb', 'x'.repeat(129), 7]) takeFork(data, { conversationId: id as string, forks: 1 });
+  takeFork(data, { conversationId: 'conv_8', forks: Number.NaN });
+  takeFork(data, {});
+  expect(data.forks).toEqual({ newest: ['conv_7', 'conv_6', 'conv_5', 'conv_4'], total: 6 });
+  data.serviceUrl = 'https://a.example';
+  expect(renderDetails(data, 0)).toContain('Forks: [`conv_7`](https://a.example/v1/conversations/conv_7), [');
+  const { forks } = openConversation({ ...open(), carried: carryConversation(data) });
+  expect(forks).toEqual(data.forks);
 });

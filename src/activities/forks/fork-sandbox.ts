@@ -4,10 +4,12 @@ import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { sandboxIdOf } from '../../contracts/ids.ts';
 import type { ForkSandboxArgs, ForkSandboxResult } from '../../contracts/forks/fork.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
 import { planFiles, type FilesPlan } from '../../store/conversation/fork-files.ts';
 import type { ForkRow } from '../../store/conversation/forks.ts';
 import type { Store } from '../../store/store.ts';
+import type { ForkCalls } from '../../tool-calls/dependencies.ts';
 import { onceEach } from '../../tool-calls/results/once-each.ts';
 import { whenRepeated, type ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
 import { whileBeating } from '../checkpoints/while-beating.ts';
@@ -20,6 +22,8 @@ interface ForkParts {
   store: Store;
   sandboxes: Pick<Sandboxes, 'copyTo' | 'destroy'>;
   opened: ConversationSandboxes;
+  forks: ForkCalls;
+  log: Logger;
 }
 interface MadeFiles {
   plan: FilesPlan;
@@ -36,7 +40,7 @@ export function createForkSandbox(parts: ForkParts): (args: ForkSandboxArgs) => 
     const { conversationId } = args;
     const fork = await store.forks.get(conversationId);
     if (!fork) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
-    await tellSource(store, fork, conversationId);
+    await tellSource(parts, fork, conversationId);
     try {
       const { plan, processes } = await whileBeating(() => makeFiles(parts, args, fork));
       if (plan.from !== 'empty') await store.forks.inheritCheckpoints(conversationId);
@@ -67,12 +71,16 @@ async function removeCopy({ store, sandboxes, opened }: ForkParts, conversationI
 }
 
 /** The source may be removed by now. */
-async function tellSource({ events }: Store, { conversationId: source, transcriptSeq }: ForkRow, conversationId: string): Promise<void> {
+async function tellSource({ store, forks, log }: ForkParts, { conversationId: source, transcriptSeq }: ForkRow, conversationId: string): Promise<void> {
   try {
-    await events.append(source, [{ type: 'conversation.forked', data: { conversationId, transcriptSeq }, key: `fork/${conversationId}` }]);
+    await store.events.append(source, [{ type: 'conversation.forked', data: { conversationId, transcriptSeq }, key: `fork/${conversationId}` }]);
   } catch (error) {
     if (!isFailure(error, 'CONVERSATION_NOT_FOUND')) throw error;
+    return;
   }
+  const told = forks.tell(source, { conversationId, forks: await store.forks.count(source) });
+  // A workflow takes only so many signals. The fork does not depend on what is shown there.
+  await told.catch((error: unknown) => log.warn({ conversationId: source, err: error }, 'a fork is not shown in the details of its source'));
 }
 
 /**

@@ -41,6 +41,18 @@ export interface ForkActivities<Tier> {
   forkSandbox(args: ForkSandboxArgs): Promise<ForkSandboxResult<Tier>>;
 }
 
+/** What the workflow of a conversation is told of a fork of it. */
+export interface ForkedSignal {
+  conversationId: string;
+  /** How many forks of it there are, with this one. */
+  forks: number;
+}
+/** The newest forks of a conversation, and how many there have been. */
+export interface ShownForks {
+  newest: string[];
+  total: number;
+}
+
 /** A fork of one conversation. */
 export interface ChatForks<Fork> {
   /**

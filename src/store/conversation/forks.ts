@@ -45,6 +45,8 @@ export interface Forks {
   /** Inserts the conversation with its events and all that it has from its source. False when its id is taken. @throws CONVERSATION_NOT_FOUND, CONVERSATION_REMOVING */
   create(row: NewConversation, fork: NewFork, events: FirstEvent[]): Promise<boolean>;
   get(conversationId: string): Promise<ForkRow | undefined>;
+  /** How many forks of a conversation there are. */
+  count(sourceId: string): Promise<number>;
   take(conversationId: string, takenFrom: string): Promise<void>;
   /** The transcript without its content, with entries that were taken back; for finding a place. */
   outline(conversationId: string): Promise<Outline[]>;
@@ -93,6 +95,10 @@ export function createForks({ database, announcer }: { database: Database; annou
       }
     },
     get: (conversationId) => forkOf(database, conversationId),
+    async count(sourceId) {
+      const [row] = await database.query<{ forks: number }>('forks.count', 'select count(*)::integer as forks from forks where source_id = $1', [sourceId]);
+      return row?.forks ?? 0;
+    },
     async take(conversationId, takenFrom) {
       await database.query('forks.take', 'update forks set taken_from = $2 where conversation_id = $1', [conversationId, takenFrom]);
     },

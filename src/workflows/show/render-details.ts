@@ -2,6 +2,7 @@ import type { WaitingCall } from '../../contracts/client-tool.ts';
 import type { AllowedTool, BudgetKind, ConversationStatus, PauseReason } from '../../contracts/conversation.ts';
 import { codeSpan } from '../../contracts/markdown.ts';
 import { PLAN_MARKS } from '../../common/plan-text.ts';
+import type { ShownForks } from '../../contracts/forks/fork.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import { cutMiddle, splitMiddle, visibleJson, visibleLine } from '../../contracts/visible-text.ts';
 import { budgetLeft } from '../state/budget-state.ts';
@@ -29,6 +30,7 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
     `Budget left: ${budget.length === 0 ? 'unlimited' : budget.join(', ')}`,
   ];
   lines.push(...renderOrigin(data, status));
+  if (data.forks) lines.push(renderForks(data, data.forks));
   if (data.subAgents.length > 0) lines.push(renderSubAgents(data));
   if (status.runningCalls.length > 0) lines.push(`Running: ${status.runningCalls.map(({ callId, tool }) => code(`${tool} ${callId}`)).join(', ')}`);
   if (status.waitingCalls) lines.push(renderWaiting(status.waitingCalls));
@@ -77,6 +79,12 @@ function renderPlan({ items, total, done }: ShownPlan = NO_PLAN): string[] {
   return [`Plan, ${done} of ${total} done${left === 0 ? '' : `, ${left} not shown`}:`, ...(shown.length > 0 ? [shown.join('\n')] : [])];
 }
 
+function renderForks(data: ConversationData, { newest, total }: ShownForks): string {
+  const left = total - newest.length;
+  const more = left === 0 ? '' : `, … and ${left} more, see ${code(`longshore show ${data.conversationId}`)}`;
+  return `Forks: ${newest.map((id) => conversationLink(data, id)).join(', ')}${more}`;
+}
+
 function renderSubAgents(data: ConversationData): string {
   const known = data.subAgents.flatMap(({ conversationId }) => conversationId ?? []);
   const waiting = data.subAgents.filter(({ share }) => share === undefined).length;
@@ -85,7 +93,7 @@ function renderSubAgents(data: ConversationData): string {
 
 /** The id finds the conversation in the Temporal UI; the link leads to the HTTP API. */
 function conversationLink({ serviceUrl }: ConversationData, conversationId: string): string {
-  return serviceUrl === undefined ? code(conversationId) : link(conversationId, `${serviceUrl}/v1/conversations/${conversationId}`);
+  return serviceUrl === undefined ? code(conversationId) : link(code(conversationId), `${serviceUrl}/v1/conversations/${conversationId}`);
 }
 
 function amountOf(kind: BudgetKind, left: number): string {
@@ -123,7 +131,7 @@ function renderArguments(callId: string, json: string): string {
   return `Arguments: ${codeSpan(head)} **cut, ${left} more characters** ${codeSpan(tail)} — read all of them before you allow it: query \`pendingApprovals\`, call ${code(callId)}.`;
 }
 
-/** The address comes from the settings of a worker. Characters that would end the link or begin another are encoded. */
+/** `text` is Markdown. The address comes from the settings of a worker. Characters that would end the link or begin another are encoded. */
 function link(text: string, url: string): string {
   return `[${text}](${url.replaceAll(/[^!-~]|[()<>[\]\\`"]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)})`;
 }

@@ -12,8 +12,8 @@ import type {
   TurnOutcome,
   Wake,
 } from '../../contracts/conversation.ts';
-import type { ForkInput } from '../../contracts/forks/fork.ts';
 import type { ImportedFrom } from '../../contracts/imports/import.ts';
+import type { ForkInput, ShownForks } from '../../contracts/forks/fork.ts';
 import type { ContextWish } from '../../contracts/transcript.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
@@ -96,6 +96,8 @@ export interface ConversationData {
   readonly importedFrom?: ImportedFrom;
   /** The fork has no files yet: no turn starts. */
   awaitsFiles?: true;
+  /** Forks of this conversation; absent while it knows of none. */
+  forks?: ShownForks;
   queue: QueuedMessage[];
   /** How many messages at the head of the queue came with `interrupt`; the next such message is put behind them. */
   urgent: number;

@@ -1,3 +1,4 @@
+import { Client, Connection } from '@temporalio/client';
 import { connect, type Chat } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
@@ -45,6 +46,16 @@ const said = async (chat: Chat) =>
     .filter(({ rewound }) => !rewound)
     .flatMap(({ entry }) => (entry.role === 'user' ? entry.content.map((part) => (part.type === 'text' ? part.text : '')) : []));
 const notes = async (chat: Chat) => (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
+/** What operators read in the Temporal UI. */
+async function detailsOf({ id }: Chat): Promise<string> {
+  const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? '' });
+  try {
+    const metadata = await new Client({ connection }).workflow.getHandle(id).query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    return metadata.currentDetails;
+  } finally {
+    await connection.close();
+  }
+}
 const turnsOf = async (chat: Chat) => [...new Set((await chat.transcript()).map(({ turnId }) => turnId))];
 
 test('forks at different places have the history and the files of these, and go on by themselves; nothing runs again', async () => {
@@ -72,6 +83,10 @@ test('forks at different places have the history and the files of these, and go 
   );
   await untilEvent(chat, ({ type, data }) => type === 'conversation.forked' && JSON.stringify(data).includes(one.id));
   await untilEvent(one, ({ type, data }) => type === 'conversation.started' && JSON.stringify(data).includes(chat.id));
+  await until(async () => {
+    const details = await detailsOf(chat);
+    return [one, two, three].every(({ id }) => details.includes(`\`${id}\``));
+  }, 'the details in the Temporal UI name all forks');
   // The entries of the fork are numbered on.
   const seqs = (await one.transcript()).map(({ seq }) => seq);
   expect(seqs).toEqual(seqs.map((_, index) => index + 1));

@@ -15,6 +15,8 @@ const idle = {
   archived: { freeze: '200ms', stop: '400ms', archive: '600ms' },
 };
 const hasGvisor = process.env['LONGSHORE_TEST_GVISOR'] === 'yes';
+/** What the engine says of its container. */
+const CONTAINERS = { frozen: 'paused', hibernated: 'exited', stopped: 'exited', archived: 'none' };
 const TIERS = (Object.keys(idle) as (keyof typeof idle)[]).filter((tier) => hasGvisor || tier !== 'hibernated');
 
 let installation: Installation;
@@ -48,7 +50,7 @@ const isReady = (fork: Chat) => untilEvent(fork, ({ type }) => type === 'fork.re
 const untilTier = (chat: Chat, tier: Tier) => until(async () => (await chat.status()).sandboxTier === tier, `it is ${tier}`);
 
 /** What tells whether anything has touched the sandbox: its row, its container, and what its log says of it. */
-async function stateOf(chat: Chat): Promise<unknown> {
+async function stateOf(chat: Chat) {
   const row = await installation.store.sandboxes.ofConversation(chat.id);
   const format = ['inspect', '--format', '{{.Id}} {{.State.Status}} {{.State.StartedAt}}', row?.containerName ?? ''];
   const container = await runCommand('docker', format).then(
@@ -67,7 +69,7 @@ test.each(TIERS)(
     expect(await say(chat)).toBe('Two.');
     await untilTier(chat, tier);
     // The row says so first.
-    await until(async () => !/running/.test(JSON.stringify(await stateOf(chat))), 'its container rests');
+    await until(async () => (await stateOf(chat)).container.includes(CONTAINERS[tier]), 'its container rests');
     const before = await stateOf(chat);
     const [first = ''] = await turnsOf(chat);
     const forks = await Promise.all([chat.fork(), chat.fork({ at: first }), chat.fork({ files: 'now', at: first })]);
