@@ -21,7 +21,7 @@ export async function planFiles({ forks, sandboxes }: Sources, fork: Wanted): Pr
   const { waits, had } = await forks.files(conversationId);
   if (waits) throw refusedToWait(conversationId);
   const row = await sandboxes.ofConversation(conversationId);
-  if (!row && (files === 'now' || resultSeq === undefined)) return { from: 'empty' };
+  if (!row && files === 'exact' && resultSeq === undefined) return { from: 'empty' };
   const isThere = row !== undefined && !GONE.has(row.state);
   if (checkpointId !== undefined) return namedCheckpoint(forks, { conversationId, checkpointId, isThere });
   return planAt(forks, fork, { isThere, isNone: !row && !had });
@@ -32,7 +32,7 @@ async function planAt(forks: Forks, fork: Wanted, { isThere, isNone }: { isThere
   const { isChanging, mark } = await forks.activity(conversationId);
   const entries = await forks.outline(conversationId);
   const isOwn = !isBeforeOtherFiles(fork, entries, await forks.get(conversationId));
-  if (isNone && isOwn) return { from: 'empty' };
+  if (isNone && (isOwn || files === 'now')) return { from: 'empty' };
   const isExact = isOwn && !isChanging && newestShown(entries) === resultSeq;
   if (isThere && (isExact || files === 'now')) return { from: 'live', isExact, mark };
   return planExact(forks, { conversationId, files, entries, isThere, resultSeq });

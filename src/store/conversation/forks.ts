@@ -55,7 +55,7 @@ export interface Forks {
   checkpoints(conversationId: string): Promise<PlacedCheckpoint[]>;
   /** Whether something is changing the files of a conversation, and a mark that differs when something has begun or ended since. */
   activity(conversationId: string): Promise<{ isChanging: boolean; mark: number }>;
-  /** What is known of a conversation's files besides its sandbox. `waits`: it is a fork that has none yet. `had`: there has been a sandbox. */
+  /** What is known of a conversation's files besides its sandbox. `waits`: it is a fork that has none yet. `had`: there may have been a sandbox. */
   files(conversationId: string): Promise<{ waits: boolean; had: boolean }>;
   /** Adds the checkpoints that the files of a fork contain. Repeated, it has no effect. */
   inheritCheckpoints(conversationId: string): Promise<void>;
