@@ -53,10 +53,8 @@ const untilTier = (chat: Chat, tier: Tier) => until(async () => (await chat.stat
 async function stateOf(chat: Chat) {
   const row = await installation.store.sandboxes.ofConversation(chat.id);
   const format = ['inspect', '--format', '{{.Id}} {{.State.Status}} {{.State.StartedAt}}', row?.containerName ?? ''];
-  const container = await runCommand('docker', format).then(
-    ({ stdout }) => stdout,
-    () => 'none',
-  );
+  const { code, stdout } = await runCommand('docker', format);
+  const container = code === 0 ? stdout : 'none';
   const events = (await installation.store.events.read(chat.id, 0)).filter(({ type }) => type === 'sandbox.changed');
   return { row, container, changes: events.length };
 }
