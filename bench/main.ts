@@ -5,6 +5,8 @@ import { startTemporaryStack } from '../scripts/temporary-stack.ts';
 import { measureCheckpoints } from './checkpoints.ts';
 import { measureCommandExec } from './command-exec.ts';
 import { measureFileTransfer } from './file-transfer.ts';
+import { measureForkChain } from './forks/chain.ts';
+import { measureForkFiles } from './forks/files.ts';
 import { measureFreezeThaw } from './freeze-thaw.ts';
 import { measureHistoryBytes } from './history-bytes.ts';
 import { measureHttpService } from './http/messages.ts';
@@ -37,6 +39,8 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'file-transfer': measureFileTransfer,
   'warm-claim': measureWarmClaim,
   checkpoints: measureCheckpoints,
+  'fork-files': measureForkFiles,
+  'fork-chain': measureForkChain,
   methods: measureMethods,
   'http-service': measureHttpService,
   'http-streams': measureHttpStreams,

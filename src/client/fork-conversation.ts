@@ -1,5 +1,5 @@
 import { failure } from '../contracts/errors.ts';
-import type { ForkOptions } from '../contracts/forks/fork.ts';
+import { MAX_FORK_PARTS, type ForkOptions } from '../contracts/forks/fork.ts';
 import { withoutUndefined } from '../common/without-undefined.ts';
 import { planFiles } from '../store/conversation/fork-files.ts';
 import { placeOf, type ForkPlace, type Outline, type PlaceRequest } from '../store/conversation/fork-places.ts';
@@ -39,9 +39,15 @@ async function knownFork(
 async function newFork(store: ForkParts['store'], source: ConversationRow, { at, files = 'exact' }: ForkRequest): Promise<NewFork> {
   const { conversationId } = source;
   const { place, entries, checkpointId } = await findPlace(store, source, at);
+  if ((await store.forks.parts(conversationId, place.transcriptSeq)) > MAX_FORK_PARTS) throw tooLong(conversationId);
   const fork = { conversationId, ...place, files, ...(files === 'exact' && checkpointId !== undefined && { checkpointId }) };
   await planFiles(store, fork);
   return { ...fork, isShown: entries.find(({ seq }) => seq === place.transcriptSeq)?.rewound !== true };
+}
+
+function tooLong(conversationId: string): Error {
+  const problem = `the history up to there is in more than ${MAX_FORK_PARTS} conversations, each a fork of the one before`;
+  return failure('FORK_REFUSED', { conversationId, problem, fix: 'Fork at an earlier place, or start a new conversation' });
 }
 
 /** @throws FORK_REFUSED */

@@ -5,6 +5,9 @@
 export const FORK_FILES = ['exact', 'now', 'none'] as const;
 export type ForkFiles = (typeof FORK_FILES)[number];
 
+/** The conversations in which the history of a fork may be. Each fork notes all of them, so that no reader goes from fork to fork. */
+export const MAX_FORK_PARTS = 1_000;
+
 /** Where a conversation began that is a fork. */
 export interface ForkedFrom {
   conversationId: string;

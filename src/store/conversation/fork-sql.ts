@@ -61,6 +61,10 @@ export const OUTLINE = `select seq, turn_id, step_id, entry->>'role' as role, re
       (select json_agg(part->>'callId') from json_array_elements(entry->'parts') part where part->>'type' = 'tool-call') end as calls
   from ${entriesOf('$1')} entries order by seq`;
 
+/** In how many conversations the entries up to a place are. */
+export const PARTS = `select (select count(*) from transcript_parts where conversation_id = $1 and after_seq < $2)::integer
+    + (coalesce((select transcript_seq from forks where conversation_id = $1), 0) < $2)::integer as parts`;
+
 export const HIDDEN_BEFORE = 'select after_seq, hidden from rewinds where conversation_id = $1 order by after_seq, number';
 
 /** Whether something is changing the files of a conversation: a call, or a rewind that has not been recorded. `mark` grows with each that begins or ends. */

@@ -8,7 +8,7 @@ import { eventsText } from '../database/event-sql.ts';
 import { toJsonText } from '../database/json-text.ts';
 import { effectsBetween, joinEffects, type Effects } from './effects.ts';
 import type { HiddenAt, Outline } from './fork-places.ts';
-import { ACTIVITY, CREATE_FORK, FILES, HIDDEN_BEFORE, INHERIT_CHECKPOINTS, OUTLINE } from './fork-sql.ts';
+import { ACTIVITY, CREATE_FORK, FILES, HIDDEN_BEFORE, INHERIT_CHECKPOINTS, OUTLINE, PARTS } from './fork-sql.ts';
 
 /** The conversation of a fork, and the events with which its log begins. */
 interface NewConversation extends Pick<ConversationStatus, 'conversationId' | 'agentId' | 'userId' | 'tenantId' | 'state'> {
@@ -45,6 +45,8 @@ export interface Forks {
   /** Inserts the conversation with its events and all that it has from its source. False when its id is taken. @throws CONVERSATION_NOT_FOUND, CONVERSATION_REMOVING */
   create(row: NewConversation, fork: NewFork, events: FirstEvent[]): Promise<boolean>;
   get(conversationId: string): Promise<ForkRow | undefined>;
+  /** In how many conversations the entries up to a place are. */
+  parts(conversationId: string, transcriptSeq: number): Promise<number>;
   /** How many forks of a conversation there are. */
   count(sourceId: string): Promise<number>;
   take(conversationId: string, takenFrom: string): Promise<void>;
@@ -95,6 +97,10 @@ export function createForks({ database, announcer }: { database: Database; annou
       }
     },
     get: (conversationId) => forkOf(database, conversationId),
+    async parts(conversationId, transcriptSeq) {
+      const [row] = await database.query<{ parts: number }>('forks.parts', PARTS, [conversationId, transcriptSeq]);
+      return row?.parts ?? 0;
+    },
     async count(sourceId) {
       const [row] = await database.query<{ forks: number }>('forks.count', 'select count(*)::integer as forks from forks where source_id = $1', [sourceId]);
       return row?.forks ?? 0;

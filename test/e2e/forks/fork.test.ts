@@ -1,4 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
+import { Client as PgClient } from 'pg';
 import { connect, type Chat } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
@@ -173,6 +174,30 @@ test('a fork at a step within a turn has the files of that step', async () => {
   expect(await lastOutput(fork)).toBe('one\none\n');
   expect(await last.reply()).toBe('Done.');
   expect(await lastOutput(last)).toBe('one\none\n');
+}, 180_000);
+
+test('the history of a fork is in 1,000 conversations at most', async () => {
+  const chat = await start('talker');
+  await chat.reply();
+  const fork = await chat.fork({ message: 'On.' });
+  await fork.reply();
+  const client = new PgClient({ connectionString: installation.environment['DATABASE_URL'] });
+  await client.connect();
+  // As if that many forks had been made one of the other. No entry is in these parts.
+  const add = (from: number, to: number) =>
+    client.query(
+      'insert into transcript_parts (conversation_id, after_seq, to_seq, source_id) select $1, 0, -number, $2 from generate_series($3::int, $4::int) number',
+      [fork.id, chat.id, from, to],
+    );
+  await add(1, 998);
+  const last = await fork.fork();
+  expect(await say(last, 'Deeper.')).toBe('And again.');
+  await add(999, 999);
+  await client.end();
+  const refusal =
+    'the history up to there is in more than 1000 conversations, each a fork of the one before. Fork at an earlier place, or start a new conversation';
+  await expect(fork.fork()).rejects.toMatchObject({ code: 'FORK_REFUSED', message: expect.stringContaining(refusal) as string });
+  await expect(last.fork()).rejects.toMatchObject({ code: 'FORK_REFUSED' });
 }, 180_000);
 
 test('the same over HTTP and on the command line; a second fork with an id is the first one', async () => {
