@@ -3,7 +3,7 @@ import { startBenchWorker } from '../bench-worker.ts';
 import { compare, timed, type Measurement } from '../measure.ts';
 import type { BenchParts } from '../parts.ts';
 
-const ROUNDS = 6;
+const ROUNDS = 3;
 const AT_ONCE = 4;
 
 /** A fork of a conversation with 200 MB in 10 000 files, from the request until it has its files, against `cp -a` of the same files in the sandbox; and four at once. */

@@ -179,12 +179,16 @@ test('a fork is not forked with files before it has its own', async () => {
     `"${one}" cannot be forked there: it is a fork that has not got its files yet. Wait for its event fork.ready, or fork with files none`,
   );
   expect(await planFiles(store, { ...wanted, files: 'none' })).toEqual({ from: 'empty' });
+  await store.forks.take(one, 'empty');
   await store.events.append(one, [{ type: 'fork.ready', data: { files: 'none', processes: false } }]);
   expect(await planFiles(store, wanted)).toEqual({ from: 'empty' });
   // Nobody gives it files any more.
   const ended = await fork(source, 1);
   await store.conversations.close(ended, {});
-  expect(await planFiles(store, { ...wanted, conversationId: ended })).toEqual({ from: 'empty' });
+  await expect(planFiles(store, { ...wanted, conversationId: ended })).rejects.toMatchObject({
+    code: 'FORK_FILES_UNKNOWN',
+    values: { problem: 'it has no sandbox now' },
+  });
 });
 
 test('a chain of forks is read at once', async () => {
