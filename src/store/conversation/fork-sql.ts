@@ -74,12 +74,13 @@ export const ACTIVITY = `select exists (select from tool_calls where conversatio
     coalesce((select max(seq) from events where conversation_id = $1 and type in ('tool.started', 'conversation.rewound')), 0) as mark`;
 
 /**
- * `waits`: it is a fork that has no files yet. `had`: it has had a sandbox, uses that of another conversation, or was removed. That of a closed conversation may belong to another one
+ * `waits`: it is a fork that has no files yet. `had`: it has had a sandbox, uses that of another conversation, was imported, or was removed. That of a closed conversation may belong to another one
  * by now, so its own log is asked.
  */
 export const FILES = `select exists (select from forks f join conversations c using (conversation_id) where f.conversation_id = $1 and c.state <> 'closed'
       and not exists (select from events e where e.conversation_id = $1 and e.type in ('fork.ready', 'fork.failed'))) as waits,
     not exists (select from conversations c where c.conversation_id = $1)
+      or exists (select from imports i where i.conversation_id = $1)
       or exists (select from events e where e.conversation_id = $1 and e.type = 'sandbox.changed')
       or exists (select from forks f where f.conversation_id = $1 and f.taken_from is distinct from 'empty')
       or exists (select from conversations c where c.conversation_id = $1 and c.status->'parent'->'sandbox'->>'use' <> 'none') as had`;
