@@ -8,6 +8,12 @@ type Tier = ConversationStatus['sandboxTier'];
 const writes = (text: string) => ({ call: 'shell:run', with: { command: `cat notes 2>/dev/null; echo ${text} > notes` } });
 const steps = [writes('one'), { say: 'One.' }, writes('two'), { say: 'Two.' }, writes('three'), { say: 'Three.' }];
 const noted = (path: string) => [{ call: 'memory:write', with: { path: `${path}.md`, content: 'Noted.' } }, { say: `Noted ${path}.` }];
+const count = { call: 'shell:run', with: { command: 'echo $$ > pid; for ((i = 0; ; i += 1)); do echo $i > count; sleep 0.05; done', background: true } };
+// It counts on.
+const look = {
+  call: 'shell:run',
+  with: { command: 'until [ -s count ]; do sleep 0.05; done; a=$(cat count); until [ "$(cat count)" != "$a" ]; do sleep 0.05; done; echo on' },
+};
 const idle = {
   frozen: { freeze: '200ms' },
   hibernated: { freeze: '200ms', hibernate: '400ms' },
@@ -27,7 +33,9 @@ beforeAll(async () => {
     noter: { memory: 'user', steps: [...noted('a'), ...noted('b'), writes('one'), { say: 'Wrote.' }] },
     // Its fork counts the answers that it reads.
     plain: { steps },
+    counting: { sandbox: { idle: { freeze: '200ms' } }, steps: [count, { say: 'Counting.' }, look, { say: 'Looked.' }] },
   });
+  installation.environment['LONGSHORE_COPY_CHECKPOINTS'] = 'yes';
   await installation.startWorker().ready;
 }, 180_000);
 afterAll(async () => {
@@ -127,3 +135,22 @@ test('a fork that began without the files of its history gives them to no fork o
   expect(await say(bare)).toBe('Three.');
   await expect(bare.fork({ at: lastStep })).rejects.toMatchObject({ code: 'FORK_FILES_UNKNOWN' });
 }, 180_000);
+
+(hasGvisor ? test : test.skip)(
+  'with gVisor, what runs in the sandbox of the source runs on in the fork, and in the source',
+  async () => {
+    const chat = await start('counting');
+    expect(await chat.reply()).toBe('Counting.');
+    await untilTier(chat, 'frozen');
+    const fork = await chat.fork();
+    await untilEvent(fork, ({ type, data }) => type === 'fork.ready' && data['processes']);
+    expect(await notes(fork)).toEqual([]);
+    expect((await chat.status()).sandboxTier).toBe('frozen');
+    for (const one of [fork, chat]) {
+      expect(await say(one)).toBe('Looked.');
+      expect(await lastOutput(one)).toBe('on\n');
+      expect(await notes(one)).toEqual([]);
+    }
+  },
+  180_000,
+);
