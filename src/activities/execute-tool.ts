@@ -115,7 +115,8 @@ function withinAnother(progress: Progress): Progress {
 function runTool(run: ToolRun, { agents, subAgents }: Pick<Parts, 'agents' | 'subAgents'>): Promise<RunOutcome> {
   if (run.tool.client) return runClientTool(run);
   if (isAgentTool(run.args.tool)) return runAgentTool({ ...run, agents, subAgents });
-  return run.tool.isolation === 'container' ? runContainerTool(run) : runHostTool(run);
+  const { isolation } = run.tool;
+  return isolation === 'container' || isolation === 'own' ? runContainerTool(run) : runHostTool(run);
 }
 
 function startedEvent({ callId, tool, turnId, stepId }: ExecuteToolArgs): NewEvent {

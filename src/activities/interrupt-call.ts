@@ -5,6 +5,7 @@ import type { WorkerHandle } from '../sandbox/api/sandbox.ts';
 import type { ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
+import { ownSandboxOf } from '../tool-calls/run/tool-run.ts';
 import { INTERRUPTED_MARK } from '../tool-calls/run/tool-sandbox.ts';
 import { settleInterrupted } from '../tool-calls/results/settle-call.ts';
 
@@ -12,12 +13,12 @@ import { settleInterrupted } from '../tool-calls/results/settle-call.ts';
  * Ends the commands of a call, whichever worker is attached. A running command is only killed here: the attached `executeTool`, now or at its next
  * attempt, sees the kill and stores the result with the output so far. A call that has not started is settled here.
  */
-export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> & { opened: ConversationSandboxes }) {
+export function createInterruptCall(parts: Pick<ActivityDependencies, 'store' | 'registry'> & { opened: ConversationSandboxes }) {
   return async function interruptCall({ conversationId, callId }: InterruptCallArgs): Promise<void> {
     const call = await parts.store.toolCalls.get(callId);
     if (!call || call.content) return;
     if (call.state === 'proposed' && (await settledUnclaimed(call))) return;
-    const handle = await openIfThere(conversationId);
+    const handle = await openIfThere(conversationId, call.tool);
     // Without a sandbox nothing runs: an attempt that creates one reads the ledger after that.
     if (handle) await killCommandsOf(handle, callId);
     else await settleInterrupted(parts.store, call);
@@ -29,8 +30,13 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store'> &
     return (await parts.store.toolCalls.get(call.callId))?.fence === 0;
   }
 
-  async function openIfThere(conversationId: string): Promise<WorkerHandle | undefined> {
+  async function openIfThere(conversationId: string, tool: string): Promise<WorkerHandle | undefined> {
     const [row, conversation] = await Promise.all([parts.opened.rowOf(conversationId), parts.store.conversations.get(conversationId)]);
+    const ownSandbox = ownSandboxOf(parts.registry.get(tool));
+    if (conversation && ownSandbox) {
+      const isThere = (await ownSandbox.find(conversation.tenantId)) !== undefined;
+      return isThere ? (await ownSandbox.open(conversation.tenantId, true)).handle : undefined;
+    }
     if (!row || !conversation || row.state === 'destroyed') return undefined;
     const { tenantId, agentId } = conversation;
     return (await parts.opened.open({ conversationId, tenantId, agentId })).handle;

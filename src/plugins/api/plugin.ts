@@ -34,6 +34,8 @@ export interface PluginHost {
   env: Readonly<Record<string, string>>;
   config: JsonObject;
   logger: { info(message: string, values?: object): void; warn(message: string, values?: object): void };
+  /** Hosts that operators let the plugin reach. Only for a plugin with `setNetwork`; tools of others name their hosts in their permissions. */
+  network?: readonly string[];
 }
 
 export interface Variable {
@@ -80,6 +82,8 @@ export interface PluginDetails {
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;
   updateConfig?(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void>;
+  /** Replaces the hosts that it may reach, at once, when operators have changed their grants. Only for a plugin with a network of its own. */
+  setNetwork?(hosts: readonly string[]): Promise<void>;
   /** Set by the host for plugins in isolated processes: true while these are ended because no conversation uses the plugin. */
   isAsleep?(): boolean;
 }

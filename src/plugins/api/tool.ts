@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ClientTool } from '../../contracts/client-tool.ts';
 import type { JsonObject, Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
+import type { OwnSandbox } from './own-sandbox.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** What a tool's result means for the conversation. `behavior`: recorded, but does not start a step by itself. Results of the others go back to the model. */
@@ -19,8 +20,11 @@ export interface ToolAnnotations {
 /** A tool's answer: text, any JSON value (shown to the model as JSON), or content parts; `isError` tells the model that it failed. */
 export type ToolResult = string | Json | { content: ContentPart[]; isError?: boolean };
 
-/** Where a tool's code runs: in the conversation's sandbox (`container`), in an isolated process (`compartment`), or in the worker's process (`host`). */
-export type Isolation = FencedIsolation | 'host';
+/**
+ * Where a tool's code runs: in the conversation's sandbox (`container`), in an isolated process (`compartment`), in the worker's process (`host`), or in a
+ * sandbox of its plugin (`own`).
+ */
+export type Isolation = FencedIsolation | 'host' | 'own';
 /** The values that a plugin may choose. Only the operator can grant `host`. */
 export type FencedIsolation = 'container' | 'compartment';
 
@@ -64,6 +68,8 @@ export interface Tool {
   metadata?: JsonObject;
   /** The tool is run by a client. Set by Longshore. */
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
+  /** The sandbox of `context.sandbox` for a tool with the isolation `own`. Set by Longshore. */
+  ownSandbox?: OwnSandbox;
   execute(input: JsonObject, context: ToolContext): Promise<ToolResult>;
 }
 
@@ -75,7 +81,7 @@ export interface ToolDefinition<Parameters extends z.ZodType | JsonObject> {
   annotations?: ToolAnnotations;
   timeoutMs?: number;
   /** Default `host`, which becomes `compartment` in an isolated process. */
-  isolation?: Isolation;
+  isolation?: Exclude<Isolation, 'own'>;
   permissions?: Permissions;
   resultSchema?: z.ZodType | JsonObject;
   /** Default `visible`. */

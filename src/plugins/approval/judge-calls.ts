@@ -126,7 +126,7 @@ function identityOf(call: RawCall, tool: RegisteredTool | undefined): Pick<Propo
 }
 
 function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
-  if (tool.isolation === 'container') return 'attach';
+  if (tool.isolation === 'container' || tool.isolation === 'own') return 'attach';
   return tool.annotations.readOnlyHint || tool.annotations.idempotentHint ? 'repeat' : 'once';
 }
 

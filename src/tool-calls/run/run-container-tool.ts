@@ -10,7 +10,7 @@ import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { contextFor } from './tool-context.ts';
 import { resultContentOf } from '../results/tool-result.ts';
-import { failedBy, isRepeatable, lostJournal, openFor, sandboxFor, type ToolRun } from './tool-run.ts';
+import { failedBy, forgetFor, isRepeatable, lostJournal, openFor, sandboxFor, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 import type { CallSandbox, OutsideEnding } from './tool-sandbox.ts';
 
@@ -111,7 +111,7 @@ function outcomeOf(run: ToolRun, ending: Exclude<OutsideEnding, { kind: 'lost' }
       return { outcome: 'interrupted', text: `Interrupted on request.${shown ? ` Its output until then:\n${shown}` : ''}` };
     }
     case 'unreachable':
-      run.opened.forget(run.args.conversationId);
+      forgetFor(run);
       return { outcome: 'later', error: ending.error };
     case 'detached':
       break;
@@ -128,8 +128,8 @@ function outcomeOf(run: ToolRun, ending: Exclude<OutsideEnding, { kind: 'lost' }
  * removed from the journal.
  */
 async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
-  const { callId, conversationId } = run.args;
-  run.opened.forget(conversationId);
+  const { callId } = run.args;
+  forgetFor(run);
   try {
     const handle = await openFor(run);
     if (await lostJournal(run, handle)) return { outcome: 'unknown', why: FILES_LOST };
@@ -140,7 +140,7 @@ async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
     for (const { execId } of broken) await handle.forget(execId);
     return undefined;
   } catch (error) {
-    run.opened.forget(conversationId);
+    forgetFor(run);
     return withoutSandbox(error);
   }
 }

@@ -32,7 +32,7 @@ export interface ToolRun {
   /** Takes the calls of the call's code. */
   methods: MethodDesk;
   awaited: AwaitedResults;
-  /** Set once the sandbox has been reached. */
+  /** Set once the conversation's sandbox has been reached. */
   handle?: WorkerHandle;
 }
 
@@ -73,22 +73,35 @@ async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
  * True when the sandbox has lost its files since the call was first claimed, so that its journal does not tell what the call had started. A call that
  * is in the journal began after the loss: in a sandbox that was rebuilt during a call, nothing is started again.
  */
-export async function lostJournal({ opened, args, claim }: ToolRun, handle: WorkerHandle): Promise<boolean> {
-  const row = await opened.rowOf(args.conversationId);
+export async function lostJournal({ opened, args, claim, tool }: ToolRun, handle: WorkerHandle): Promise<boolean> {
+  const row = await (ownSandboxOf(tool)?.find(args.tenantId) ?? opened.rowOf(args.conversationId));
   const { startedAt } = claim.call;
   if (row?.filesLostAt === undefined || startedAt === undefined || row.filesLostAt < startedAt) return false;
   return !(await handle.execs()).some(({ execId }) => isExecOf(args.callId, execId));
 }
 
-/** Opens the conversation's sandbox. The change of the sandbox's row tells the model what was lost. */
+/** Opens the sandbox of the tool: the conversation's, unless it has its own. The change of the conversation's row tells the model what was lost. */
 export async function openFor(run: ToolRun): Promise<WorkerHandle> {
-  const { args, store } = run;
-  const opened = await run.opened.open(args, args.tool);
+  const { args, store, claim } = run;
+  const ownSandbox = ownSandboxOf(run.tool);
+  const opened = await (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool));
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
-  run.handle = opened.handle;
+  if (!ownSandbox) run.handle = opened.handle;
   return opened.handle;
+}
+
+/** Drops the handle of the tool's sandbox, whose container is gone. */
+export function forgetFor({ args, opened, tool }: ToolRun): void {
+  const ownSandbox = ownSandboxOf(tool);
+  if (ownSandbox) ownSandbox.forget(args.tenantId);
+  else opened.forget(args.conversationId);
+}
+
+/** The sandbox of the tool's plugin; undefined for a tool that runs elsewhere. */
+export function ownSandboxOf(tool: Pick<RegisteredTool, 'isolation' | 'ownSandbox'> | undefined): RegisteredTool['ownSandbox'] {
+  return tool?.isolation === 'own' ? tool.ownSandbox : undefined;
 }
 
 /** Whether the tool declares that a repeated execution has no further effect. */

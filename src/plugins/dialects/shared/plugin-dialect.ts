@@ -1,4 +1,7 @@
 import type { JsonObject } from '../../../contracts/json.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { Sandboxes } from '../../../sandbox/api/host-sandboxes.ts';
+import type { Store } from '../../../store/store.ts';
 import type { Permissions, Plugin, PluginDefinition, Tool } from '../../api/define-plugin.ts';
 
 /**
@@ -60,6 +63,24 @@ export interface LocatedPlugin {
   isTrusted: boolean;
   /** Bundles code of the plugin and loads it in an isolated process. Absent where no such processes exist. */
   isolate?(this: void, code: PluginCode): Promise<Plugin>;
+  /** Sandboxes for plugins that need their own. Opened when the first such plugin is loaded; absent where there are none. */
+  sandboxes?: OpenPluginSandboxes | undefined;
+}
+
+export type OpenPluginSandboxes = (this: void) => Promise<PluginSandboxes>;
+
+/** What a plugin with sandboxes of its own is given. */
+export interface PluginSandboxes {
+  sandboxes: Pick<Sandboxes, 'open' | 'destroy' | 'setEgress'>;
+  rows: Pick<Store['sandboxes'], 'get' | 'list' | 'prolong' | 'remove'>;
+  hostId: string;
+  /** The image of the sandboxes. */
+  image: string;
+  /** For what is made once and kept. */
+  directory: string;
+  /** Milliseconds without a call after which such a sandbox is stopped; 0: never. */
+  idleMs: number;
+  log: Logger;
 }
 
 export interface PluginCode extends CodeOptions {

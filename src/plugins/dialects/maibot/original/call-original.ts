@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { JsonObject } from '../../../../contracts/json.ts';
+import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
+import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
+import { handlerResultOf } from '../results.ts';
+
+const answerSchema = z.object({
+  /** What the handler returned. */
+  value: z.json().optional(),
+  /** What it threw instead. */
+  failed: z.string().optional(),
+  /** What it has sent to the user, in this order. */
+  sent: z
+    .array(
+      z.discriminatedUnion('type', [
+        z.object({ type: z.literal('text'), text: z.string() }),
+        z.object({ type: z.literal('image'), mediaType: z.string(), data: z.string() }),
+      ]),
+    )
+    .default([]),
+});
+
+interface Call {
+  server: SandboxServer;
+  tool: string;
+  timeoutMs: number;
+}
+
+/**
+ * Calls a tool of the plugin in its sandbox. The answer is in the journal of the sandbox, with what the plugin has sent: another worker that attaches to the
+ * call sends the same, and the messages of a call are sent once.
+ */
+export async function callOriginal({ server, tool, timeoutMs }: Call, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+  const { conversationId, userId } = context;
+  const caller = { stream_id: conversationId, chat_id: conversationId, group_id: '', user_id: userId, platform: 'longshore' };
+  const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
+  const answer = await context.sandbox.callServer(server, request, { timeoutMs });
+  if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);
+  const parsed = answerSchema.safeParse(answer.result);
+  if (!parsed.success) throw new Error('its answer is not usable; the plugin may have written to the connection of its host');
+  const { value = null, failed, sent } = parsed.data;
+  for (const part of sent) await context.send(part);
+  if (failed !== undefined) throw new Error(failed);
+  return handlerResultOf(value);
+}
+
+function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, timeoutMs: number): Error {
+  switch (answer.outcome) {
+    case 'refused':
+      return new Error(answer.message);
+    case 'absent':
+      return new Error(`the plugin cannot be started, and the call was not made: ${answer.why}`);
+    case 'gone':
+      return new Error(`the process of the plugin ended during this call, so it is not known whether the call took effect (${answer.why}); the next call starts it again`);
+    default:
+      return new Error(`it took longer than ${timeoutMs} ms, and the plugin was told to stop it`);
+  }
+}

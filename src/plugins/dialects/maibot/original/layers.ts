@@ -1,0 +1,132 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { runCommand } from '../../../../platform/run-command.ts';
+import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
+import { readProgram } from '../../../../platform/read-program.ts';
+import { pluginInvalid } from '../../../api/plugin-invalid.ts';
+import { isBelow } from '../../../files/territory.ts';
+import { readRealFile } from '../../../files/read-real-file.ts';
+
+/** A directory of this machine whose name says what is in it; it never changes. Sandboxes get a copy of the same name. */
+export interface Layer {
+  /** `code-…`, `packages-…` or `host-…`. */
+  name: string;
+  path: string;
+}
+
+/** The Python that is to run packages. */
+export interface PythonFacts {
+  version: string;
+  machine: string;
+  libc: string;
+}
+
+const FETCH = readProgram(import.meta.url, 'programs/fetch_packages.py');
+/** The modules have a package of their own: a plugin may have modules of the same names. */
+const HOST_PROGRAMS = ['plugin_host.py', ...['__init__', 'capabilities', 'loaded_plugin', 'proxies', 'scan_source', 'stdio'].map((name) => `longshore_host/${name}.py`)];
+const INSTALL_TIMEOUT_MS = 600_000;
+const MOST_FILES = 5_000;
+const MOST_BYTES = 200 * 1024 * 1024;
+const LEFT_OUT = /(^|\/)(\.git|__pycache__|\.venv|node_modules)(\/|$)/;
+
+/**
+ * A copy of a plugin's files as they are now, so that every sandbox runs what was loaded.
+ * @throws PLUGIN_INVALID for a link, and for more than a plugin may have
+ */
+export async function codeLayer(plugin: string, given: string, directory: string): Promise<Layer> {
+  const root = await realpath(given);
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const files = new Map<string, Buffer>();
+  let bytes = 0;
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(root, path).split(sep).join('/');
+    if (entry.isDirectory() || LEFT_OUT.test(name)) continue;
+    if (!entry.isFile()) throw pluginInvalid(plugin, `its ${name} is no ordinary file`, 'Put the file itself there');
+    const found = await readRealFile(path, (real) => isBelow(real, root), MOST_BYTES - bytes);
+    if (!('content' in found) || files.size === MOST_FILES) {
+      throw pluginInvalid(plugin, `it has more than ${MOST_FILES} files or ${MOST_BYTES / 2 ** 20} MB, or ${name} cannot be read`, 'Take out what it does not need');
+    }
+    bytes += found.content.length;
+    files.set(name, found.content);
+  }
+  return place('code', files, directory);
+}
+
+/** The programs that run a plugin. */
+export function hostLayer(directory: string): Promise<Layer> {
+  const files = HOST_PROGRAMS.map((name): [string, Buffer] => [name, readFileSync(new URL(`programs/${name}`, import.meta.url))]);
+  return place('host', new Map(files), directory);
+}
+
+/**
+ * The packages of a plugin, installed by the pip of this machine once for all plugins with the same requirements.
+ * @throws PLUGIN_INVALID with the words of pip
+ */
+export async function packageLayer(plugin: string, requirements: string[], python: PythonFacts, directory: string): Promise<Layer> {
+  const name = `packages-${digestOf(JSON.stringify([requirements, python]))}`;
+  return once(join(directory, name), async (beside) => {
+    const { version, machine, libc } = python;
+    const { code, stdout, stderr } = await runCommand('python3', ['-c', FETCH, beside, version, machine, libc, ...requirements], {
+      timeoutMs: INSTALL_TIMEOUT_MS,
+    });
+    if (code === 0) return;
+    const why = code === 127 ? 'python3 is not installed' : code === 124 ? 'pip took longer than 10 minutes' : wordsOf(`${stdout}\n${stderr}`);
+    throw pluginInvalid(plugin, `its packages (${requirements.join(', ')}) cannot be installed on the worker: ${why}`, HOW_TO_INSTALL);
+  });
+}
+
+const HOW_TO_INSTALL =
+  'The worker needs python3 with pip, and a package index or a directory of wheels that pip is configured for (PIP_INDEX_URL, or PIP_NO_INDEX=1 and PIP_FIND_LINKS); each package has to exist as a wheel';
+
+/** The errors of pip, without credentials that the address of an index may contain. */
+function wordsOf(output: string): string {
+  const errors = output.split('\n').filter((line) => line.startsWith('ERROR: '));
+  const words = errors.map((line) => line.replace('ERROR: ', '').replaceAll(/\/\/[^/@\s]*@/g, '//').trim());
+  return words.slice(0, 3).join('; ').slice(0, 500) || 'pip failed without a word';
+}
+
+async function place(kind: string, files: ReadonlyMap<string, Buffer>, directory: string): Promise<Layer> {
+  const hash = createHash('sha256');
+  // Lengths separate names and contents, so that two different trees never give the same input.
+  for (const [name, content] of [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(`${Buffer.byteLength(name)} ${name} ${content.length} `).update(content);
+  }
+  return once(join(directory, `${kind}-${hash.digest('hex').slice(0, 16)}`), async (beside) => {
+    for (const [name, content] of files) {
+      await mkdir(dirname(join(beside, name)), { recursive: true });
+      await writeFile(join(beside, name), content);
+    }
+  });
+}
+
+/** Makes a directory unless it exists. Several processes may do this at the same time: the first rename counts. */
+async function once(path: string, fill: (beside: string) => Promise<void>): Promise<Layer> {
+  const layer = { name: path.split(sep).at(-1) ?? '', path };
+  await ensureOwnDirectory(dirname(path));
+  if (await exists(path)) return layer;
+  const beside = join(dirname(path), `.${randomUUID()}.part`);
+  try {
+    await mkdir(beside);
+    await fill(beside);
+    await rename(beside, path).catch(async (error: unknown) => {
+      if (!(await exists(path))) throw error;
+    });
+    return layer;
+  } finally {
+    await rm(beside, { recursive: true, force: true });
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { EgressRule, SandboxOptions } from '../../../../contracts/agent.ts';
+import { failure } from '../../../../contracts/errors.ts';
+import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
+import type { OwnSandbox } from '../../../api/own-sandbox.ts';
+import type { PluginSandboxes } from '../../shared/plugin-dialect.ts';
+
+export interface OwnSandboxes extends OwnSandbox {
+  /** Replaces the hosts that all sandboxes of the plugin on this host may reach, also in those that run. */
+  setNetwork(hosts: readonly string[]): Promise<void>;
+}
+
+interface Parts {
+  pluginId: string;
+  given: PluginSandboxes;
+  /** Puts the plugin's files into a sandbox. */
+  prepare: (handle: WorkerHandle) => Promise<void>;
+  /** Longest time limit of its tools, in milliseconds. */
+  longestMs: () => number;
+}
+
+/** What a plugin may use. */
+export const LIMITS: SandboxOptions = { memoryMb: 1024, cpus: 1, pids: 256, diskMb: 4096 };
+/** A sandbox is not stopped so soon after the longest call. Milliseconds. */
+const MARGIN_MS = 60_000;
+
+/** Id of a plugin's sandbox; derived, so that every worker finds the same one. */
+export function ownSandboxIdOf(pluginId: string, tenantId: string): string {
+  return `plugin-${createHash('sha256').update(JSON.stringify([pluginId, tenantId])).digest('hex').slice(0, 32)}`;
+}
+
+export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Parts): OwnSandboxes {
+  const { sandboxes, rows, hostId, idleMs } = given;
+  const held = new Map<string, WorkerHandle>();
+  let rules: EgressRule[] = [];
+  const keepMs = () => Math.max(idleMs, longestMs() + MARGIN_MS);
+  return {
+    async open(tenantId, isBegun) {
+      const sandboxId = ownSandboxIdOf(pluginId, tenantId);
+      const row = await rows.get(sandboxId);
+      const known = row?.state === 'destroyed' || row?.state === 'lost' ? undefined : held.get(tenantId);
+      if (row && idleMs > 0) await rows.prolong(sandboxId, keepMs());
+      if (row && known && isDeepStrictEqual((row.options as SandboxOptions).egress, rules)) return { handle: known, held: true };
+      // What the call started, if anything, is gone with the files.
+      if (isBegun && row?.state === 'destroyed') throw failure('SANDBOX_LOST', { sandboxId, problem: 'it was removed, and with it the record of its commands' });
+      if (row?.state === 'destroyed') await rows.remove(sandboxId);
+      const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: keepMs() }) };
+      const options: SandboxOptions = { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } };
+      const { handle } = await sandboxes.open(owner, options);
+      await applyNetwork(sandboxId);
+      await prepare(handle);
+      held.set(tenantId, handle);
+      return { handle, held: false };
+    },
+    async find(tenantId) {
+      const row = await rows.get(ownSandboxIdOf(pluginId, tenantId));
+      return row && row.state !== 'destroyed' ? { ...(row.filesLostAt !== undefined && { filesLostAt: row.filesLostAt }) } : undefined;
+    },
+    forget: (tenantId) => void held.delete(tenantId),
+    async setNetwork(next) {
+      rules = rulesOf(next);
+      const own = (await rows.list({ hostId })).filter(
+        ({ sandboxId, tenantId, state }) => state !== 'destroyed' && sandboxId === ownSandboxIdOf(pluginId, tenantId),
+      );
+      for (const { sandboxId } of own) await applyNetwork(sandboxId);
+    },
+  };
+
+  async function applyNetwork(sandboxId: string): Promise<void> {
+    const row = await rows.get(sandboxId);
+    if (row && isDeepStrictEqual((row.options as SandboxOptions).egress, rules)) return;
+    await sandboxes.setEgress?.(sandboxId, rules);
+  }
+}
+
+/** A grant without a port is for the ports of the web: a connection of a sandbox needs a port that is named. */
+function rulesOf(hosts: readonly string[]): EgressRule[] {
+  return hosts.toSorted().map((granted) => {
+    const [host = '', port] = granted.toLowerCase().split(':');
+    return { host, ...(port !== undefined && { ports: [Number(port)] }) };
+  });
+}

@@ -1,0 +1,1 @@
+"""Runs plugins that are written for MaiBot; see plugin_host.py."""

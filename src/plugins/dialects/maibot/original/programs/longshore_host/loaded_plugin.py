@@ -1,0 +1,142 @@
+"""A plugin in this process: its module, its object, its components."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+from longshore_host.capabilities import Call, Capabilities, current
+from longshore_host.stdio import RequestFailed
+
+_MODULE = 'longshore_plugin'
+_TIMEOUT_MS = 60_000
+
+
+class LoadedPlugin:
+    def __init__(self, plugin_id: str, code: str, config: dict[str, Any]) -> None:
+        self.plugin_id = plugin_id
+        self._code = code
+        self._config = config
+        self._plugin: Any = None
+        self._components: list[dict[str, Any]] = []
+        self._is_loaded = False
+
+    def prepare(self) -> None:
+        """Runs the plugin's code up to where its components are known. The configuration comes before them: components may depend on it."""
+        from maibot_sdk.context import PluginContext, PluginPaths
+
+        plugin = _import_entry(self._code).create_plugin()
+        plugin.set_plugin_config(dict(self._config))
+        home = Path.home()
+        paths = PluginPaths(data_dir=home / 'data', runtime_dir=home / 'runtime')
+        for path in (paths.data_dir, paths.runtime_dir):
+            path.mkdir(parents=True, exist_ok=True)
+        capabilities = Capabilities(self.plugin_id, plugin.get_plugin_config_data)
+        plugin._set_context(PluginContext(self.plugin_id, capabilities.rpc_call, paths))
+        self._plugin = plugin
+        self._components = list(plugin.get_components())
+
+    async def load(self) -> None:
+        await _await(self._plugin.on_load())
+        self._is_loaded = True
+        # A plugin may make components when it is loaded.
+        self._components = list(self._plugin.get_components())
+
+    async def unload(self) -> None:
+        if not self._is_loaded:
+            return
+        try:
+            await _await(self._plugin.on_unload())
+        except Exception:
+            logging.exception('on_unload failed')
+
+    def tools(self) -> list[dict[str, Any]]:
+        return [_tool_of(component) for component in self._components if _kind_of(component) == 'TOOL']
+
+    def describe(self) -> dict[str, Any]:
+        others = [{'type': _kind_of(component), 'name': str(component.get('name', ''))} for component in self._components if _kind_of(component) != 'TOOL']
+        others += [{'type': 'LLM_PROVIDER', 'name': str(provider.get('name', ''))} for provider in _providers_of(self._plugin)]
+        model = type(self._plugin).get_config_model()
+        return {'tools': self.tools(), 'others': others, 'configSchema': None if model is None else _plain(model.model_json_schema())}
+
+    async def call(self, name: str, arguments: dict[str, Any], caller: dict[str, str]) -> dict[str, Any]:
+        component = next((each for each in self._components if _kind_of(each) == 'TOOL' and each.get('name') == name), None)
+        if component is None:
+            raise RequestFailed(-32602, f'the plugin has no tool {name}')
+        call = Call(caller.get('stream_id', ''))
+        token = current.set(call)
+        try:
+            return {'value': _plain(await self._run(component, {**arguments}, caller)), 'sent': call.sent}
+        # Code of a stranger may raise anything, also to end the process.
+        except (Exception, SystemExit) as problem:
+            logging.exception('the tool %s failed', name)
+            return {'failed': f'{type(problem).__name__}: {problem}', 'sent': call.sent}
+        finally:
+            call.over = True
+            current.reset(token)
+
+    async def _run(self, component: dict[str, Any], arguments: dict[str, Any], caller: dict[str, str]) -> Any:
+        handler_name = str((component.get('metadata') or {}).get('handler_name') or component['name'])
+        handler = getattr(self._plugin, handler_name, None)
+        if handler is None:
+            return await self._plugin.invoke_component(handler_name, **{**caller, **arguments})
+        return await _await(handler(**_accepted(handler, arguments, caller)))
+
+
+def _import_entry(code: str) -> Any:
+    """The module is a package too, so that it may import its neighbours in both ways."""
+    sys.path.insert(1, code)
+    spec = importlib.util.spec_from_file_location(_MODULE, os.path.join(code, 'plugin.py'), submodule_search_locations=[code])
+    if spec is None or spec.loader is None:
+        raise ImportError('plugin.py cannot be imported')
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_MODULE] = module
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, 'create_plugin', None)):
+        raise ImportError('plugin.py has no function create_plugin()')
+    return module
+
+
+def _accepted(handler: Callable[..., Any], arguments: dict[str, Any], caller: dict[str, str]) -> dict[str, Any]:
+    """The arguments, and what the handler takes of the values that the host knows."""
+    parameters = inspect.signature(handler).parameters
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return {**{name: value for name, value in caller.items() if takes_all or name in parameters}, **arguments}
+
+
+def _kind_of(component: dict[str, Any]) -> str:
+    return str(component.get('type', '')).upper()
+
+
+def _tool_of(component: dict[str, Any]) -> dict[str, Any]:
+    about = component.get('metadata') or {}
+    brief = str(about.get('brief_description') or about.get('description') or component['name'])
+    detailed = str(about.get('detailed_description') or '')
+    schema = about.get('parameters_schema') or about.get('parameters_raw')
+    timeout = about.get('timeout_ms')
+    return {
+        'name': str(component['name']),
+        'description': f'{brief}\n\n{detailed}'.strip(),
+        'brief': brief,
+        'parameters': _plain(schema) if isinstance(schema, dict) and schema else {'type': 'object', 'properties': {}},
+        'timeoutMs': timeout if isinstance(timeout, (int, float)) and timeout > 0 else _TIMEOUT_MS,
+    }
+
+
+def _providers_of(plugin: Any) -> list[dict[str, Any]]:
+    return list(plugin.get_llm_providers()) if hasattr(plugin, 'get_llm_providers') else []
+
+
+async def _await(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON can hold it. What JSON does not know becomes a text."""
+    return json.loads(json.dumps(value, ensure_ascii=False, default=str, allow_nan=False))
