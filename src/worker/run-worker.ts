@@ -25,6 +25,7 @@ import { createSkillsPlugin } from '../plugins/builtin/skills.ts';
 import { createMemoryPlugin } from '../plugins/builtin/memory/memory.ts';
 import { createToolsPlugin } from '../plugins/builtin/tools.ts';
 import { createPluginServices } from '../plugins/load/create-plugin-services.ts';
+import { pluginSandboxesOf } from '../plugins/load/plugin-sandboxes.ts';
 import { openPluginManager, type PluginManager } from '../plugins/manager/plugin-manager.ts';
 import { sourcesOf } from '../plugins/manager/plugin-source.ts';
 import { checkOutputs } from './check-outputs.ts';
@@ -33,6 +34,7 @@ import { watchPlugins } from '../plugins/manager/watch-plugins.ts';
 import { createLister } from '../plugins/dialects/mcp/list-in-sandbox.ts';
 import { openMcpServers, type McpServers } from '../plugins/dialects/mcp/open-servers.ts';
 import { createSandboxes } from '../sdk/backends.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
 import type { Store } from '../store/store.ts';
 import { prepareTemplates } from '../images/prepare-templates.ts';
@@ -54,11 +56,11 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
   await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config, keys });
   const skills = createSkillShelf({ store, loaded: await loadSkills(agents.values()) });
-  await using plugins = await openPlugins({ config, agents, isolates, store, skills, log });
+  await using sandboxes = await createSandboxes({ config, store, log });
+  await using plugins = await openPlugins({ config, agents, isolates, sandboxes, store, skills, log });
   await using _watch = config.LONGSHORE_WATCH === 'yes' ? await watchPlugins({ names, directory: config.LONGSHORE_AGENTS, plugins, log }) : undefined;
   const { registry } = plugins;
   const taken = [...registry.tools.map(({ pluginId }) => pluginId), 'tools'];
-  await using sandboxes = await createSandboxes({ config, store, log });
   const pools = await prepareTemplates(config, agents, log);
   const { LONGSHORE_SANDBOX_BACKEND: backend, LONGSHORE_SANDBOX_IMAGE: image } = config;
   const listInSandbox = createLister({ sandboxes, standard: { backend, image }, directory: join(config.LONGSHORE_HOME, 'mcp') });
@@ -109,6 +111,7 @@ interface Loading {
   agents: ReadonlyMap<string, Agent>;
   /** Undefined when no plugin needs an isolated process. */
   isolates: Isolates | undefined;
+  sandboxes: Sandboxes;
   store: Store;
   skills: SkillShelf;
   log: Logger;
@@ -125,7 +128,7 @@ function tellFence(isolates: Isolates, log: Logger): void {
 }
 
 /** Loads the agents' plugins beside the built-in ones. A plugin that fails to load is logged; agents that need it fail with a clear message. */
-function openPlugins({ config, agents, isolates, store, skills, log }: Loading): Promise<PluginManager> {
+function openPlugins({ config, agents, isolates, sandboxes, store, skills, log }: Loading): Promise<PluginManager> {
   const sources = sourcesOf(agents.values());
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
   if (isolates) tellFence(isolates, log);
@@ -143,6 +146,7 @@ function openPlugins({ config, agents, isolates, store, skills, log }: Loading):
     hostPlugins,
     requireGrants: config.NODE_ENV === 'production',
     isolates,
+    sandboxes: async () => pluginSandboxesOf(config, { sandboxes, store, log }),
     hostId,
     log,
     builtins: (registry) => [

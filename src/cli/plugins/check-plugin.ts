@@ -1,6 +1,8 @@
 import { createLogger } from '../../platform/log.ts';
 import type { Plugin } from '../../plugins/api/define-plugin.ts';
 import { openIsolates } from '../../plugins/isolates/load-isolated.ts';
+import type { OpenPluginSandboxes } from '../../plugins/dialects/shared/plugin-dialect.ts';
+import { pluginSandboxesOf } from '../../plugins/load/plugin-sandboxes.ts';
 import { isPath, rootOf } from '../../plugins/load/locate-plugin.ts';
 import { problemOfOwnVariables } from '../../plugins/manager/own-variables.ts';
 import { digestOf } from '../../plugins/manager/pins.ts';
@@ -17,7 +19,8 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   });
   // A name that looks like a path is a path; agents write it with ./ before it.
   const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
-  await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates });
+  await using desk = openDesk(cli);
+  await using loaded = await loadSource({ name: located, pins: [] }, { directory, hostPlugins: [], isolates, sandboxes: desk.sandboxes });
   const digest = await digestOf(await rootOf(located, directory)).catch((error: unknown) => `none: ${(error as Error).message}`);
   const problems = [...loaded.problems, ...loaded.plugins.flatMap((plugin) => problemOfOwnVariables(plugin) ?? [])].map(({ message }) => message);
   if (problems.length > 0) cli.exitCode = EXIT.failed;
@@ -25,6 +28,29 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   for (const plugin of loaded.plugins) for (const line of linesOf(plugin)) printFact(cli, line);
   printFact(cli, `digest: ${digest}`);
   for (const problem of problems) printFact(cli, `problem: ${problem}`);
+}
+
+/** Sandboxes for a plugin that needs one to say what it offers. Opened only for that. */
+function openDesk(cli: Cli): AsyncDisposable & { sandboxes: OpenPluginSandboxes } {
+  const opened: AsyncDisposable[] = [];
+  const kept = <Opened extends AsyncDisposable>(one: Opened): Opened => {
+    opened.unshift(one);
+    return one;
+  };
+  return {
+    async sandboxes() {
+      const config = cli.config();
+      const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
+      // Loaded here, since most plugins need neither of them.
+      const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../store/open-store.ts'), import('../../sdk/backends.ts')]);
+      const store = kept(await openStore({ url: config.DATABASE_URL, log, poolSize: 2, blobs: config }));
+      const sandboxes = kept(await createSandboxes({ config, store, log, role: 'visitor' }));
+      return pluginSandboxesOf(config, { sandboxes, store, log });
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of opened) await one[Symbol.asyncDispose]();
+    },
+  };
 }
 
 async function pathOrPackage(name: string, directory: string): Promise<string> {

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Plugin, PluginDefinition } from '../api/define-plugin.ts';
 import { adoptModule } from '../api/adopt-module.ts';
-import type { PluginCode } from '../dialects/shared/plugin-dialect.ts';
+import type { OpenPluginSandboxes, PluginCode } from '../dialects/shared/plugin-dialect.ts';
 import { bundlePlugin } from '../isolates/bundle-plugin.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
 import { whatWasMissed } from '../bundle/not-in-a-compartment.ts';
@@ -24,6 +24,8 @@ export interface LoadOptions {
   known?: Plugin[];
   /** Processes in which plugins run. Without it, only those of `hostPlugins` can be loaded. */
   isolates?: Isolates | undefined;
+  /** Sandboxes for plugins that need their own. */
+  sandboxes?: OpenPluginSandboxes | undefined;
   /** Names, as agents write them, of the plugins that the operator trusts to run in the worker's own process. */
   hostPlugins?: string[];
   /** Imports a plugin of the host process again if its entry file has changed. Modules that this file imports are not imported again. */
@@ -58,11 +60,11 @@ export async function loadPlugins(names: string[], options: LoadOptions): Promis
   return { plugins: [...loaded.values()].map(({ plugin }) => plugin), problems };
 }
 
-async function loadPlace(name: string, place: PluginPlace, { isolates, hostPlugins = [], again = false, register }: LoadOptions): Promise<Plugin> {
+async function loadPlace(name: string, place: PluginPlace, { isolates, sandboxes, hostPlugins = [], again = false, register }: LoadOptions): Promise<Plugin> {
   const isTrusted = hostPlugins.includes(name);
   const defaults = await defaultsOf(place.root);
   const plugin = await (place.loader
-    ? place.loader.load({ name, root: place.root, isTrusted, ...(isolates && { isolate: isolateCode(name, place.root, isolates) }) })
+    ? place.loader.load({ name, root: place.root, isTrusted, sandboxes, ...(isolates && { isolate: isolateCode(name, place.root, isolates) }) })
     : isTrusted
       ? importPlugin(name, place, defaults, again)
       : isolatePlugin(name, place, defaults, isolates));

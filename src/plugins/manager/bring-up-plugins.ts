@@ -4,7 +4,7 @@ import { refuseSharedNames } from './bare-names.ts';
 import type { Household, ManagedSource } from './household.ts';
 import { loadOrder } from './load-order.ts';
 import { boundsOf } from './permission-bounds.ts';
-import { grantCommand, grantedTo, permissionsIn, ungrantedOf } from './permission-grants.ts';
+import { grantCommand, grantedTo, networkOf, permissionsIn, ungrantedOf } from './permission-grants.ts';
 import { permissionsOf } from './permissions-of.ts';
 import { startInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
 import { loadSource, type LoadedSource, type PluginSource } from './plugin-source.ts';
@@ -50,14 +50,14 @@ export async function bringUpPlugins(household: Household, sources: ManagedSourc
 }
 
 async function loadAll({ options, register }: Household, sources: ManagedSource[], again: boolean): Promise<Candidate[]> {
-  const { directory, hostPlugins, isolates, log } = options;
+  const { directory, hostPlugins, isolates, sandboxes, log } = options;
   const waiting = [...sources.entries()];
   const candidates: (Candidate | undefined)[] = sources.map(() => undefined);
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const [index, managed] = next;
       try {
-        const loaded = await loadSource(managed.source, { directory, hostPlugins, isolates, again, register });
+        const loaded = await loadSource(managed.source, { directory, hostPlugins, isolates, sandboxes, again, register });
         candidates[index] = { managed, loaded, instances: [], problems: loaded.problems.map((error) => ({ error })) };
         managed.described = loaded.plugins;
         managed.ids = loaded.plugins.map(({ id }) => id);
@@ -98,8 +98,9 @@ async function start(household: Household, item: Item, { present, candidates }: 
     const { config = {}, configVersion = 0 } = settings.get(plugin.id) ?? {};
     const { source } = candidate.managed;
     const granted = options.requireGrants ? grantedTo(household, source, plugin.id) : undefined;
+    const network = networkOf(household, source, plugin.id);
     const accept = (current: Plugin) => refuseSharedNames(household, candidate.managed, current, candidates);
-    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, granted, accept, bounds: boundsOf(source.pins) });
+    const instance = await startInstance(plugin, { config, configVersion }, { ...options, compile, granted, network, accept, bounds: boundsOf(source.pins) });
     candidate.instances.push(instance);
     // Its own `load` may have changed its tools.
     for (const tool of register(instance.plugin)) await tool.compiled();

@@ -1,6 +1,7 @@
 import type { Logger } from '../../platform/log.ts';
 import type { Store } from '../../store/store.ts';
 import type { Plugin } from '../api/define-plugin.ts';
+import type { OpenPluginSandboxes } from '../dialects/shared/plugin-dialect.ts';
 import type { Isolates } from '../isolates/load-isolated.ts';
 import type { Registry } from '../registry/registry.ts';
 import type { PluginSource } from './plugin-source.ts';
@@ -14,6 +15,8 @@ export interface ManagerOptions {
   requireGrants?: boolean;
   /** Where plugins run; without it only those of `hostPlugins` can be loaded. */
   isolates: Isolates | undefined;
+  /** Sandboxes for plugins that need their own; without it these cannot be loaded. */
+  sandboxes?: OpenPluginSandboxes | undefined;
   /** Plugins that are part of the worker. They may query the registry that they become part of. */
   builtins: (registry: Registry) => Plugin[];
   store: Pick<Store['plugins'], 'settings' | 'takeBackConfig' | 'report' | 'stillHere' | 'forget' | 'follow'>;

@@ -68,12 +68,7 @@ async function excessesOf(who: string, wanted: Permissions, bound: PermissionBou
 
 /** Whether a value is among those that are allowed. */
 const COVERS: Record<'network' | 'env' | 'fs', (value: string, allowed: string[]) => boolean | Promise<boolean>> = {
-  network(value, allowed) {
-    const names = allowed.map((name) => name.toLowerCase());
-    const host = value.toLowerCase();
-    // A host without a port allows all its ports.
-    return names.includes(host) || names.includes(host.replace(/:\d+$/, ''));
-  },
+  network: coversHost,
   env: (value, allowed) => allowed.includes(value),
   async fs(value, allowed) {
     const path = await reallyAt(value);
@@ -81,6 +76,13 @@ const COVERS: Record<'network' | 'env' | 'fs', (value: string, allowed: string[]
     return roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
   },
 };
+
+/** Whether a host is among those that are allowed. A host without a port allows all its ports. */
+export function coversHost(value: string, allowed: readonly string[]): boolean {
+  const names = allowed.map((name) => name.toLowerCase());
+  const host = value.toLowerCase();
+  return names.includes(host) || names.includes(host.replace(/:\d+$/, ''));
+}
 
 /** The path after all links are resolved; a path that does not exist yet stays as it is. */
 async function reallyAt(path: string): Promise<string> {

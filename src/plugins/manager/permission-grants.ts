@@ -5,7 +5,7 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import type { ManagerOptions } from './manager-options.ts';
-import { boundsOf, excessesOver, type Asking, type Excess } from './permission-bounds.ts';
+import { boundsOf, coversHost, excessesOver, type Asking, type Excess } from './permission-bounds.ts';
 import { permissionsOf } from './permissions-of.ts';
 import type { PluginSource } from './plugin-source.ts';
 
@@ -25,6 +25,20 @@ export function grantedTo(
 ): PermissionBound | undefined {
   if (options.hostPlugins.includes(source.name) || boundsOf(source.pins).length > 0) return undefined;
   return settings.get(pluginId)?.granted ?? {};
+}
+
+/**
+ * The hosts that operators let a plugin reach that has a network of its own, in production and elsewhere: those that each entry with `permissions` names, or
+ * those of its grants.
+ */
+export function networkOf(
+  { settings }: { settings: ReadonlyMap<string, Pick<PluginSettings, 'granted'>> },
+  source: Pick<PluginSource, 'pins'>,
+  pluginId: string,
+): readonly string[] {
+  const [first, ...others] = boundsOf(source.pins);
+  if (!first) return settings.get(pluginId)?.granted?.network ?? [];
+  return (first.network ?? []).filter((host) => others.every(({ network = [] }) => coversHost(host, network)));
 }
 
 /** The permissions that a plugin asks for and that no operator granted. */

@@ -26,6 +26,8 @@ export interface InstanceParts {
   bounds?: PermissionBound[];
   /** What operators granted to it; everything when absent. */
   granted?: PermissionBound | undefined;
+  /** Hosts that operators let it reach, for a plugin with a network of its own. Default: none. */
+  network?: readonly string[];
   /** Throws if the plugin cannot run beside the others. Called again when its tools may have changed. */
   accept?: (this: void, plugin: Plugin) => void;
   environment: (name: string) => string | undefined;
@@ -46,7 +48,7 @@ type Wanted = Pick<PluginSettings, 'config' | 'configVersion'>;
  */
 export async function startInstance(plugin: Plugin, { config: written, configVersion }: Wanted, parts: InstanceParts): Promise<PluginInstance> {
   const { id } = plugin;
-  const { bounds = [] } = parts;
+  const { bounds = [], network = [] } = parts;
   await check(plugin, bounds, parts);
   const missing = plugin.environment.filter(({ name, required }) => required && parts.environment(name) === undefined).map(({ name }) => name);
   if (missing.length > 0) throw pluginInvalid(id, `it needs the variable ${missing.join(' and ')}, which is not set`, 'Set it for the worker');
@@ -61,7 +63,7 @@ export async function startInstance(plugin: Plugin, { config: written, configVer
     info: (message: string, values: object = {}) => log.info(values, message),
     warn: (message: string, values: object = {}) => log.warn(values, message),
   };
-  await run(plugin, 'load', () => plugin.load?.({ env, config: prepared.config, logger }));
+  await run(plugin, 'load', () => plugin.load?.({ env, config: prepared.config, logger, network }));
   // Its own `load` may have changed its tools.
   await check(plugin, bounds, parts);
   return { ...countCalls(plugin), config: prepared.config, configVersion, bounds };

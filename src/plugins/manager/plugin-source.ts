@@ -23,7 +23,7 @@ export interface LoadedSource extends AsyncDisposable {
   problems: Error[];
 }
 
-export type ManagedSourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register'> & { isolates: Isolates | undefined };
+export type ManagedSourceOptions = Pick<LoadOptions, 'directory' | 'hostPlugins' | 'again' | 'register' | 'sandboxes'> & { isolates: Isolates | undefined };
 
 /** The sources that agents name, each once, in the order of their first mention. */
 export function sourcesOf(agents: Iterable<Pick<Agent, 'id' | 'plugins' | 'pluginPins'>>): PluginSource[] {

@@ -111,10 +111,11 @@ function idOf(name: string): string {
 
 /** What of the plugin does not work here. */
 function warningsAbout({ plugins }: Manifest, { tools, others, capabilities, foreign }: Described): string[] {
-  const kinds = Map.groupBy(others, ({ type }) => type);
+  const kinds = [...new Set(others.map(({ type }) => type))];
+  const namesOf = (kind: string) => others.flatMap(({ type, name }) => (type === kind ? [name] : [])).join(', ');
   return [
     ...(tools.length === 0 ? ['It has no tools, so agents have no use for it.'] : []),
-    ...[...kinds].map(([kind, parts]) => cutMiddle(`Its parts of the kind ${kind} are not run; only tools are: ${parts.map((part) => part.name).join(', ')}`, 900)),
+    ...kinds.map((kind) => cutMiddle(`Its parts of the kind ${kind} are not run, only its tools are: ${namesOf(kind)}`, 900)),
     ...capabilities.flatMap(({ name, refusal }) => (refusal === null ? [] : [`It uses ${name}, which is refused when it is called: ${refusal}`])),
     ...(foreign.length > 0 ? [`It imports modules of MaiBot itself, which do not exist here: ${foreign.join(', ')}`] : []),
     ...(plugins.length > 0 ? [`Plugins cannot call each other, and it wants: ${plugins.join(', ')}`] : []),

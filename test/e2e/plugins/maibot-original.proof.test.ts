@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Chat } from '../../../src/client.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
+import { ownSandboxIdOf } from '../../../src/plugins/dialects/maibot/original/own-sandboxes.ts';
+import { runLine } from '../../cli/support.ts';
+import { canInstallSdk } from '../../support/python-packages.ts';
+import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
+
+const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-original', import.meta.url));
+const ID = 'harbour.tides';
+/** An address of this machine that a sandbox could only reach through its worker. */
+const ADDRESS = Object.values(networkInterfaces()).flatMap((of) => (of ?? []).filter(({ family, internal }) => family === 'IPv4' && !internal))[0]?.address ?? '127.0.0.1';
+
+const tide = { call: `${ID}:tide`, with: { harbour: 'north' } };
+const count = { call: `${ID}:count` };
+const withSdk = (await canInstallSdk()) ? describe : describe.skip;
+const agent = (steps: object[]) => ({ plugins: [PLUGIN], tools: [`${ID}:*`], steps: steps as never[] });
+
+let installation: Installation;
+let worker: WorkerProcess;
+let office: Server;
+let asked: string[];
+beforeAll(async () => {
+  asked = [];
+  office = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    response.end('high at noon');
+  }).listen(0, ADDRESS);
+  await once(office, 'listening');
+  installation = await installAgents({
+    sailor: agent([tide, { say: 'Denied.' }, tide, { say: 'Granted.' }, tide, { say: 'Revoked.' }]),
+    writer: agent([{ call: `${ID}:wait`, with: { line: 'a' } }, { say: 'Written.' }]),
+    counter: agent([count, count, { say: 'Counted.' }, count, { say: 'Again.' }]),
+    looker: agent([{ call: `${ID}:look` }, { call: `${ID}:think` }, { say: 'Seen.' }]),
+  });
+  Object.assign(installation.environment, { HARBOUR_SECRET: 'sesame', LONGSHORE_EGRESS_ADDRESSES: ADDRESS });
+});
+afterAll(async () => {
+  await installation?.[Symbol.asyncDispose]();
+  office.close();
+});
+
+const start = (name: string, tenant?: string) => installation.longshore.start({ agent: name, user: 'user-1', message: 'Begin.', ...(tenant !== undefined && { tenant }) });
+const line = async (...args: string[]) => expect(await runLine(installation.longshore, ['plugins', ...args])).toMatchObject({ code: 0 });
+const last = async (chat: Chat) => (await resultsOf(chat)).at(-1);
+const officeAt = () => `${ADDRESS}:${(office.address() as AddressInfo).port}`;
+
+/** Runs a command in the plugin's container, past all of this project. */
+async function within(tenant: string, command: string): Promise<string> {
+  const row = await installation.store.sandboxes.get(ownSandboxIdOf(ID, tenant));
+  return (await runCommand('docker', ['exec', '--user', 'user', row?.containerName ?? '', 'bash', '-c', command])).stdout;
+}
+
+withSdk('a plugin that is written for MaiBot, in Python', () => {
+  test('a call that is under way when its worker is killed takes effect once', async () => {
+    worker = installation.startWorker();
+    await worker.ready;
+    const chat = await start('writer');
+    await until(async () => (await within('default', 'cat data/log')) === 'begin a\n', 'the plugin has the call');
+    await worker.kill();
+    await within('default', 'touch data/go-on');
+    worker = installation.startWorker();
+    await worker.ready;
+    expect(await chat.reply()).toBe('Written.');
+    expect(await last(chat)).toMatchObject({ text: 'wrote a' });
+    expect(await within('default', 'cat data/log')).toBe('begin a\nend a\n');
+    await chat.close();
+  }, 300_000);
+
+  test('it reaches what operators grant, from the moment when they do until they take it back', async () => {
+    await line('config', ID, '--set', `service.address=http://${officeAt()}`);
+    const chat = await start('sailor');
+    expect(await chat.reply()).toBe('Denied.');
+    expect(await last(chat)).toMatchObject({ isError: true });
+    expect(asked).toEqual([]);
+    await line('grant', ID, '--network', officeAt());
+    const egress = async () => JSON.stringify((await installation.store.sandboxes.get(ownSandboxIdOf(ID, 'default')))?.options['egress']);
+    await until(async () => (await egress()).includes(ADDRESS), 'the grant has come');
+    await chat.send('Again.');
+    expect(await chat.reply()).toBe('Granted.');
+    expect(await last(chat)).toEqual({ success: true, content: 'North harbour: high at noon' });
+    expect(asked).toEqual(['/tides/north']);
+    await line('revoke', ID);
+    await until(async () => (await egress()) === '[]', 'the grant is gone');
+    await chat.send('Again.');
+    expect(await chat.reply()).toBe('Revoked.');
+    expect(await last(chat)).toMatchObject({ isError: true });
+    expect(asked).toEqual(['/tides/north']);
+    const sent = (await installation.store.events.read(chat.id, 0)).flatMap((event) => (event.type === 'message.sent' ? [event.data] : []));
+    expect(sent).toMatchObject(Array.from({ length: 3 }, () => ({ tool: `${ID}:tide`, part: { type: 'text', text: 'Asking for north …' } })));
+    await chat.close();
+  }, 300_000);
+
+  test('its files last when its container has died, those of another tenant are others, and it sees nothing of the worker', async () => {
+    const chat = await start('counter');
+    expect(await chat.reply()).toBe('Counted.');
+    expect(await last(chat)).toEqual({ total: 2, in_memory: 2 });
+    const row = await installation.store.sandboxes.get(ownSandboxIdOf(ID, 'default'));
+    await runCommand('docker', ['kill', row?.containerName ?? '']);
+    await chat.send('Again.');
+    expect(await chat.reply()).toBe('Again.');
+    expect(await last(chat)).toEqual({ total: 3, in_memory: 1 });
+    await chat.close();
+
+    const other = await start('looker', 'another');
+    expect(await other.reply()).toBe('Seen.');
+    const [seen, thought] = await resultsOf(other);
+    expect(seen).toMatchObject({ data: [], user: 'user-1', platform: 'longshore', bot: 'nobody' });
+    expect(seen?.['files']).toEqual(['.longshore-plugin', 'data', 'runtime']);
+    expect(seen?.['variables']).not.toContain('HARBOUR_SECRET');
+    expect(seen?.['variables']).not.toContain('DATABASE_URL');
+    expect(thought).toMatchObject({ isError: true, text: expect.stringContaining('llm.generate is not supported in Longshore: return what a model has to know') as string });
+    await other.close();
+  }, 300_000);
+});
