@@ -4,13 +4,14 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry/registry.ts';
+import { applyNetwork } from './apply-network.ts';
 import { isFreed, refuseSharedNames } from './bare-names.ts';
 import { bringUpPlugins } from './bring-up-plugins.ts';
 import type { Household, ManagedSource } from './household.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
-import { grantedTo, networkOf, ungrantedOf } from './permission-grants.ts';
+import { grantedTo, ungrantedOf } from './permission-grants.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
 import { createCompiler } from '../schemas/validate-arguments.ts';
@@ -200,7 +201,7 @@ class Manager implements PluginManager, Household {
     const isRegranted = grantsOf(before) !== grantsOf(now);
     // First removes a plugin that uses a revoked permission, whatever else changes for the plugin.
     if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);
-    if (isRegranted) await this.applyNetwork(now.pluginId);
+    if (isRegranted) await applyNetwork(this, now.pluginId);
     const isReload = (before?.reloads ?? 0) !== now.reloads;
     if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed because its settings have changed');
@@ -239,16 +240,6 @@ class Manager implements PluginManager, Household {
     this.publish();
     this.retire([instance], isLast ? loaded : undefined);
     this.options.log.warn({ plugin: pluginId }, 'a permission of a plugin was revoked; it is taken away');
-  }
-
-  /** For a plugin with a network of its own. It has what is granted now, even where it cannot be loaded again. */
-  private async applyNetwork(pluginId: string): Promise<void> {
-    const managed = this.sources.find(({ instances }) => instances.some(({ plugin }) => plugin.id === pluginId));
-    const setNetwork = this.instanceOf(pluginId)?.plugin.setNetwork;
-    if (!managed || !setNetwork) return;
-    await setNetwork(networkOf(this, managed.source, pluginId)).catch((error: unknown) =>
-      this.options.log.error({ plugin: pluginId, err: error }, 'the hosts that a plugin may reach could not be changed'),
-    );
   }
 
   /** Notifies a plugin that has another owner, such as an MCP server. */

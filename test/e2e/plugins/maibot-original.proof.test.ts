@@ -59,6 +59,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
   test('a call that is under way when its worker is killed takes effect once', async () => {
     worker = installation.startWorker();
     await worker.ready;
+    expect((await installation.longshore.plugins.get(ID)).reports).toMatchObject([{ health: 'loaded' }]);
     const chat = await start('writer');
     await until(async () => (await within('default', 'cat data/log')) === 'begin a\n', 'the plugin has the call');
     await worker.kill();

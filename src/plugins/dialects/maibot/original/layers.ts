@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { runCommand } from '../../../../platform/run-command.ts';
-import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
 import { readProgram } from '../../../../platform/read-program.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
 import { isBelow } from '../../../files/territory.ts';
@@ -105,7 +104,6 @@ async function place(kind: string, files: ReadonlyMap<string, Buffer>, directory
 /** Makes a directory unless it exists. Several processes may do this at the same time: the first rename counts. */
 async function once(path: string, fill: (beside: string) => Promise<void>): Promise<Layer> {
   const layer = { name: path.split(sep).at(-1) ?? '', path };
-  await ensureOwnDirectory(dirname(path));
   if (await exists(path)) return layer;
   const beside = join(dirname(path), `.${randomUUID()}.part`);
   try {

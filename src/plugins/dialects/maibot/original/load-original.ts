@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { cutMiddle } from '../../../../contracts/visible-text.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
+import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
 import { definePlugin, defineTool, type Plugin, type Tool } from '../../../api/define-plugin.ts';
 import type { OwnSandbox } from '../../../api/own-sandbox.ts';
 import { alertsOf } from '../../../api/plugin-details.ts';
@@ -36,6 +37,7 @@ export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugi
     throw pluginInvalid(name, 'it is written in Python, and this backend of sandboxes cannot bound what its code reaches', 'Set LONGSHORE_SANDBOX_BACKEND=docker');
   }
   const { directory } = given;
+  await ensureOwnDirectory(directory);
   const python = await pythonOf(given);
   const layers: Program['layers'] = [
     await codeLayer(name, root, directory),

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EgressRule, SandboxOptions } from '../../../../contracts/agent.ts';
 import { failure } from '../../../../contracts/errors.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
+import type { SandboxRow } from '../../../../store/sandbox-rows.ts';
 import type { OwnSandbox } from '../../../api/own-sandbox.ts';
 import type { PluginSandboxes } from '../../shared/plugin-dialect.ts';
 
@@ -39,15 +40,12 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     async open(tenantId, isBegun) {
       const sandboxId = ownSandboxIdOf(pluginId, tenantId);
       const row = await rows.get(sandboxId);
-      const known = row?.state === 'destroyed' || row?.state === 'lost' ? undefined : held.get(tenantId);
-      if (row && idleMs > 0) await rows.prolong(sandboxId, keepMs());
-      if (row && known && isDeepStrictEqual((row.options as SandboxOptions).egress, rules)) return { handle: known, held: true };
-      // What the call started, if anything, is gone with the files.
-      if (isBegun && row?.state === 'destroyed') throw failure('SANDBOX_LOST', { sandboxId, problem: 'it was removed, and with it the record of its commands' });
-      if (row?.state === 'destroyed') await rows.remove(sandboxId);
+      if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
+      else if (row && idleMs > 0) await rows.prolong(sandboxId, keepMs());
+      const known = held.get(tenantId);
+      if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
       const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: keepMs() }) };
-      const options: SandboxOptions = { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } };
-      const { handle } = await sandboxes.open(owner, options);
+      const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
       await applyNetwork(sandboxId);
       await prepare(handle);
       held.set(tenantId, handle);
@@ -67,9 +65,21 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     },
   };
 
+  /** An operator has removed the sandbox. */
+  async function startAnew(sandboxId: string, tenantId: string, isBegun: boolean): Promise<void> {
+    held.delete(tenantId);
+    // What the call started, if anything, is gone with the files.
+    if (isBegun) throw failure('SANDBOX_LOST', { sandboxId, problem: 'it was removed, and with it the record of its commands' });
+    await rows.remove(sandboxId);
+  }
+
+  function isGranted({ options }: Pick<SandboxRow, 'options'>): boolean {
+    return isDeepStrictEqual((options as SandboxOptions).egress, rules);
+  }
+
   async function applyNetwork(sandboxId: string): Promise<void> {
     const row = await rows.get(sandboxId);
-    if (row && isDeepStrictEqual((row.options as SandboxOptions).egress, rules)) return;
+    if (row && isGranted(row)) return;
     await sandboxes.setEgress?.(sandboxId, rules);
   }
 }

@@ -29,6 +29,7 @@ class Host:
         self._name = name
         self._plugin = plugin
         self._code = code
+        self._has_begun = False
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == 'initialize':
@@ -49,6 +50,7 @@ class Host:
             if self._mode == 'serve':
                 await self._plugin.load()
                 _note_newest(self._name)
+                self._has_begun = True
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the plugin cannot be loaded')
@@ -58,7 +60,7 @@ class Host:
 
     async def until_followed(self, connection: Connection) -> None:
         """Returns when a server of another version or configuration has begun after this one, and no call is in progress here."""
-        while not (_newest() not in ('', self._name) and connection.is_idle()):
+        while not (self._has_begun and connection.is_idle() and _newest() not in ('', self._name)):
             await asyncio.sleep(_LOOK_EVERY)
 
 

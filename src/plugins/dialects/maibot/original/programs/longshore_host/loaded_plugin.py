@@ -32,7 +32,8 @@ class LoadedPlugin:
         from maibot_sdk.context import PluginContext, PluginPaths
 
         plugin = _import_entry(self._code).create_plugin()
-        plugin.set_plugin_config(dict(self._config))
+        # Operators set single values; the SDK wants all of them, with the version of the plugin's settings.
+        plugin.set_plugin_config(_merged(plugin.get_default_config(), self._config))
         home = Path.home()
         paths = PluginPaths(data_dir=home / 'data', runtime_dir=home / 'runtime')
         for path in (paths.data_dir, paths.runtime_dir):
@@ -101,6 +102,14 @@ def _import_entry(code: str) -> Any:
     if not callable(getattr(module, 'create_plugin', None)):
         raise ImportError('plugin.py has no function create_plugin()')
     return module
+
+
+def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    merged = {**defaults, **given}
+    for name, value in given.items():
+        if isinstance(value, dict) and isinstance(defaults.get(name), dict):
+            merged[name] = _merged(defaults[name], value)
+    return merged
 
 
 def _accepted(handler: Callable[..., Any], arguments: dict[str, Any], caller: dict[str, str]) -> dict[str, Any]:
