@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Chat } from '../../../src/client.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
@@ -13,7 +15,8 @@ import { installAgents, resultsOf, until, type Installation, type WorkerProcess 
 const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-original', import.meta.url));
 const ID = 'harbour.tides';
 /** An address of this machine that a sandbox could only reach through its worker. */
-const ADDRESS = Object.values(networkInterfaces()).flatMap((of) => (of ?? []).filter(({ family, internal }) => family === 'IPv4' && !internal))[0]?.address ?? '127.0.0.1';
+const ADDRESS =
+  Object.values(networkInterfaces()).flatMap((of) => (of ?? []).filter(({ family, internal }) => family === 'IPv4' && !internal))[0]?.address ?? '127.0.0.1';
 
 const tide = { call: `${ID}:tide`, with: { harbour: 'north' } };
 const count = { call: `${ID}:count` };
@@ -44,7 +47,8 @@ afterAll(async () => {
   office.close();
 });
 
-const start = (name: string, tenant?: string) => installation.longshore.start({ agent: name, user: 'user-1', message: 'Begin.', ...(tenant !== undefined && { tenant }) });
+const start = (name: string, tenant?: string) =>
+  installation.longshore.start({ agent: name, user: 'user-1', message: 'Begin.', ...(tenant !== undefined && { tenant }) });
 const line = async (...args: string[]) => expect(await runLine(installation.longshore, ['plugins', ...args])).toMatchObject({ code: 0 });
 const last = async (chat: Chat) => (await resultsOf(chat)).at(-1);
 const officeAt = () => `${ADDRESS}:${(office.address() as AddressInfo).port}`;
@@ -111,10 +115,48 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     expect(await other.reply()).toBe('Seen.');
     const [seen, thought] = await resultsOf(other);
     expect(seen).toMatchObject({ data: [], user: 'user-1', platform: 'longshore', bot: 'nobody' });
-    expect(seen?.['files']).toEqual(['.longshore-plugin', 'data', 'runtime']);
+    expect(seen?.['files']).toEqual(['.bash_logout', '.bashrc', '.longshore-plugin', '.profile', 'data', 'runtime']);
     expect(seen?.['variables']).not.toContain('HARBOUR_SECRET');
     expect(seen?.['variables']).not.toContain('DATABASE_URL');
-    expect(thought).toMatchObject({ isError: true, text: expect.stringContaining('llm.generate is not supported in Longshore: return what a model has to know') as string });
+    expect(thought).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('llm.generate is not supported in Longshore: return what a model has to know') as string,
+    });
+    const direct = `import socket\ntry: socket.create_connection(("${ADDRESS}", ${(office.address() as AddressInfo).port}), 5)\nexcept OSError as problem: print(problem.strerror)`;
+    expect(await within('another', `python3 -c '${direct}'`)).toBe('Network is unreachable\n');
     await other.close();
   }, 300_000);
+
+  test('plugins check says what it offers and what of it does not work here, before any agent has it', async () => {
+    const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 5 tools\npermissions: none\nconfiguration: \{/);
+    expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
+    expect(out).toContain('\n  {"type":"object","properties":{"harbour":{"type":"string","description":"Its name"}},"required":["harbour"]}\n');
+    expect(out).toContain('warning: Its parts of the kind COMMAND are not run, only its tools are: tide\n');
+    expect(out).toContain(
+      'warning: It uses llm.generate, which is refused when it is called: return what a model has to know, and the agent that called the tool goes on with it\n',
+    );
+    expect(out).toMatch(/digest: sha256:[0-9a-f]{64}\n/);
+  }, 120_000);
+
+  test('without a package index, the error says what the worker needs', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'longshore-no-index-'));
+    const before = process.env['PIP_FIND_LINKS'];
+    Object.assign(process.env, { PIP_NO_INDEX: '1', PIP_FIND_LINKS: home });
+    try {
+      const { code, err } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: { ...installation.environment, LONGSHORE_HOME: home } });
+      expect(code).toBe(2);
+      expect(err).toContain(
+        'its packages (httpx>=0.27, maibot-plugin-sdk>=2.0.0,<=2.99.99) cannot be installed on the worker: ' +
+          'Could not find a version that satisfies the requirement httpx>=0.27 (from versions: none); No matching distribution found for httpx>=0.27. ' +
+          'The worker needs python3 with pip, and a package index or a directory of wheels that pip is configured for (PIP_INDEX_URL, or PIP_NO_INDEX=1 and PIP_FIND_LINKS)',
+      );
+    } finally {
+      delete process.env['PIP_NO_INDEX'];
+      if (before === undefined) delete process.env['PIP_FIND_LINKS'];
+      else process.env['PIP_FIND_LINKS'] = before;
+      await rm(home, { recursive: true });
+    }
+  }, 120_000);
 });

@@ -50,7 +50,10 @@ describe('the manifest of a plugin for MaiBot', () => {
     ['{', /its _manifest\.json cannot be read as JSON/],
     [{ manifest_version: 3, name: 'Tides', version: '1' }, /its _manifest\.json is not usable \(\/manifest_version: Invalid input\)\. Correct that file/],
     [{ manifest_version: 2, name: 'Tides' }, /\/version: /],
-    [{ manifest_version: 2, name: 'Tides', version: '1', dependencies: [{ type: 'python_package', name: '--index-url=x' }] }, /its requirement "--index-url=x"/],
+    [
+      { manifest_version: 2, name: 'Tides', version: '1', dependencies: [{ type: 'python_package', name: '--index-url=x' }] },
+      /its requirement "--index-url=x"/,
+    ],
   ])('%j is refused', async (manifest, message) => {
     await write(manifest);
     await expect(read()).rejects.toThrow(message);

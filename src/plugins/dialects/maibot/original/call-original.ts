@@ -51,7 +51,9 @@ function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, timeo
     case 'absent':
       return new Error(`the plugin cannot be started, and the call was not made: ${answer.why}`);
     case 'gone':
-      return new Error(`the process of the plugin ended during this call, so it is not known whether the call took effect (${answer.why}); the next call starts it again`);
+      return new Error(
+        `the process of the plugin ended during this call, so it is not known whether the call took effect (${answer.why}); the next call starts it again`,
+      );
     default:
       return new Error(`it took longer than ${timeoutMs} ms, and the plugin was told to stop it`);
   }

@@ -61,7 +61,8 @@ export async function pythonOf(given: PluginSandboxes): Promise<PythonFacts> {
   if (found) return found;
   const { stdout } = await inPassingSandbox(given, (handle) => handle.run(`python3 -c '${FACTS}'`, { timeoutMs: TIMEOUT_MS }));
   const [, version, machine, libc] = /^(3\.\d+) (\w+) (\d+\.\d+)$/.exec(stdout.text.trim()) ?? [];
-  if (version === undefined || machine === undefined || libc === undefined) throw new Error(`the Python of the image ${given.image} is not usable: ${stdout.text}`);
+  if (version === undefined || machine === undefined || libc === undefined)
+    throw new Error(`the Python of the image ${given.image} is not usable: ${stdout.text}`);
   await writeWhole(path, JSON.stringify({ version, machine, libc }));
   return { version, machine, libc };
 }
@@ -76,7 +77,8 @@ export async function describe(name: string, program: Program, config: JsonObjec
     const request = { method: 'longshore/describe', params: {} };
     return handle.callServer(programOf(program, config, { describe: true }), request, { execId: freeExec(), timeoutMs: TIMEOUT_MS });
   });
-  if (answer.outcome !== 'answered') throw pluginInvalid(name, `its code cannot be loaded: ${reasonOf(answer)}`, 'Correct it, or add what it needs to its requirements');
+  if (answer.outcome !== 'answered')
+    throw pluginInvalid(name, `its code cannot be loaded: ${reasonOf(answer)}`, 'Correct it, or add what it needs to its requirements');
   const parsed = describedSchema.safeParse(answer.result);
   if (!parsed.success) throw pluginInvalid(name, 'what it says of its tools is not usable', z.prettifyError(parsed.error).slice(0, 500));
   await writeWhole(path, JSON.stringify(parsed.data));

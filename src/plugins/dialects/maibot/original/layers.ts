@@ -24,7 +24,10 @@ export interface PythonFacts {
 
 const FETCH = readProgram(import.meta.url, 'programs/fetch_packages.py');
 /** The modules have a package of their own: a plugin may have modules of the same names. */
-const HOST_PROGRAMS = ['plugin_host.py', ...['__init__', 'capabilities', 'loaded_plugin', 'proxies', 'scan_source', 'stdio'].map((name) => `longshore_host/${name}.py`)];
+const HOST_PROGRAMS = [
+  'plugin_host.py',
+  ...['__init__', 'capabilities', 'loaded_plugin', 'proxies', 'scan_source', 'stdio'].map((name) => `longshore_host/${name}.py`),
+];
 const INSTALL_TIMEOUT_MS = 600_000;
 const MOST_FILES = 5_000;
 const MOST_BYTES = 200 * 1024 * 1024;
@@ -46,7 +49,11 @@ export async function codeLayer(plugin: string, given: string, directory: string
     if (!entry.isFile()) throw pluginInvalid(plugin, `its ${name} is no ordinary file`, 'Put the file itself there');
     const found = await readRealFile(path, (real) => isBelow(real, root), MOST_BYTES - bytes);
     if (!('content' in found) || files.size === MOST_FILES) {
-      throw pluginInvalid(plugin, `it has more than ${MOST_FILES} files or ${MOST_BYTES / 2 ** 20} MB, or ${name} cannot be read`, 'Take out what it does not need');
+      throw pluginInvalid(
+        plugin,
+        `it has more than ${MOST_FILES} files or ${MOST_BYTES / 2 ** 20} MB, or ${name} cannot be read`,
+        'Take out what it does not need',
+      );
     }
     bytes += found.content.length;
     files.set(name, found.content);
@@ -70,6 +77,7 @@ export async function packageLayer(plugin: string, requirements: string[], pytho
     const { version, machine, libc } = python;
     const { code, stdout, stderr } = await runCommand('python3', ['-c', FETCH, beside, version, machine, libc, ...requirements], {
       timeoutMs: INSTALL_TIMEOUT_MS,
+      env: { PIP_NO_INPUT: '1', PIP_DISABLE_PIP_VERSION_CHECK: '1' },
     });
     if (code === 0) return;
     const why = code === 127 ? 'python3 is not installed' : code === 124 ? 'pip took longer than 10 minutes' : wordsOf(`${stdout}\n${stderr}`);
@@ -83,7 +91,12 @@ const HOW_TO_INSTALL =
 /** The errors of pip, without credentials that the address of an index may contain. */
 function wordsOf(output: string): string {
   const errors = output.split('\n').filter((line) => line.startsWith('ERROR: '));
-  const words = errors.map((line) => line.replace('ERROR: ', '').replaceAll(/\/\/[^/@\s]*@/g, '//').trim());
+  const words = errors.map((line) =>
+    line
+      .replace('ERROR: ', '')
+      .replaceAll(/\/\/[^/@\s]*@/g, '//')
+      .trim(),
+  );
   return words.slice(0, 3).join('; ').slice(0, 500) || 'pip failed without a word';
 }
 

@@ -34,7 +34,11 @@ export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugi
   const manifest = await readManifest(name, root);
   const given = await open();
   if (!given.sandboxes.setEgress) {
-    throw pluginInvalid(name, 'it is written in Python, and this backend of sandboxes cannot bound what its code reaches', 'Set LONGSHORE_SANDBOX_BACKEND=docker');
+    throw pluginInvalid(
+      name,
+      'it is written in Python, and this backend of sandboxes cannot bound what its code reaches',
+      'Set LONGSHORE_SANDBOX_BACKEND=docker',
+    );
   }
   const { directory } = given;
   await ensureOwnDirectory(directory);

@@ -28,7 +28,10 @@ const MARGIN_MS = 60_000;
 
 /** Id of a plugin's sandbox; derived, so that every worker finds the same one. */
 export function ownSandboxIdOf(pluginId: string, tenantId: string): string {
-  return `plugin-${createHash('sha256').update(JSON.stringify([pluginId, tenantId])).digest('hex').slice(0, 32)}`;
+  return `plugin-${createHash('sha256')
+    .update(JSON.stringify([pluginId, tenantId]))
+    .digest('hex')
+    .slice(0, 32)}`;
 }
 
 export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Parts): OwnSandboxes {

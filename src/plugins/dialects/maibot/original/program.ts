@@ -31,7 +31,8 @@ export async function upload(handle: WorkerHandle, layers: readonly Layer[]): Pr
     const beside = `${place}.${digestOf(`${process.pid} ${performance.now()}`)}.part`;
     const { failures, failed } = await handle.uploadDirectory(path, beside);
     const [first] = failures;
-    if (first) throw failure('ASSETS_FAILED', { from: path, to: place, problem: `${failed} could not be uploaded, the first is ${first.path}, which ${first.problem}` });
+    if (first)
+      throw failure('ASSETS_FAILED', { from: path, to: place, problem: `${failed} could not be uploaded, the first is ${first.path}, which ${first.problem}` });
     // Another worker may have been first.
     await handle.rename(beside, place).catch(async (error: unknown) => {
       if (!(await handle.fileExists(place))) throw error;

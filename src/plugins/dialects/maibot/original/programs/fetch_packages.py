@@ -25,7 +25,7 @@ def main(target: str, version: str, machine: str, libc: str, requirements: list[
     platforms += [f'{name}_{machine}' for name in ('manylinux2014', 'manylinux2010', 'manylinux1', 'linux')]
     tag = 'cp' + version.replace('.', '')
     options = ['--target', target, '--only-binary', ':all:', '--no-compile', '--retries', '1', '--timeout', '30', '--progress-bar', 'off']
-    options += ['--disable-pip-version-check', '--no-input', '--python-version', version, '--implementation', 'cp', '--abi', tag, '--abi', 'abi3', '--abi', 'none']
+    options += ['--python-version', version, '--implementation', 'cp', '--abi', tag, '--abi', 'abi3', '--abi', 'none']
     for platform in platforms:
         options += ['--platform', platform]
     return int(pip(['install', *options, '--', *requirements]))

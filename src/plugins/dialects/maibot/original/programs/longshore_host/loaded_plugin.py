@@ -127,7 +127,7 @@ def _tool_of(component: dict[str, Any]) -> dict[str, Any]:
     about = component.get('metadata') or {}
     brief = str(about.get('brief_description') or about.get('description') or component['name'])
     detailed = str(about.get('detailed_description') or '')
-    schema = about.get('parameters_schema') or about.get('parameters_raw')
+    schema = about.get('parameters_schema') or _schema_of(component['name'], about)
     timeout = about.get('timeout_ms')
     return {
         'name': str(component['name']),
@@ -136,6 +136,13 @@ def _tool_of(component: dict[str, Any]) -> dict[str, Any]:
         'parameters': _plain(schema) if isinstance(schema, dict) and schema else {'type': 'object', 'properties': {}},
         'timeoutMs': timeout if isinstance(timeout, (int, float)) and timeout > 0 else _TIMEOUT_MS,
     }
+
+
+def _schema_of(name: str, about: dict[str, Any]) -> Any:
+    from maibot_sdk.types import ToolComponentInfo
+
+    info = ToolComponentInfo(name=str(name), parameters=about.get('parameters') or [], parameters_raw=about.get('parameters_raw') or {})
+    return info.get_parameters_schema()
 
 
 def _providers_of(plugin: Any) -> list[dict[str, Any]]:
