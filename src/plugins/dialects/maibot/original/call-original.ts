@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
-import { handlerResultOf } from '../results.ts';
+import { handlerResultOf } from '../../shared/handler-results.ts';
 
 const answerSchema = z.object({
   /** What the handler returned. */
