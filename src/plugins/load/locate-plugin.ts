@@ -39,7 +39,7 @@ export async function locatePlugin(name: string, directory: string): Promise<Plu
     if (entry !== undefined) return { root, entry };
   }
   const python = await pythonFileOf(root);
-  if (python !== undefined) throw pluginInvalid(name, `${root} is a plugin in Python (${python}), and plugins are TypeScript or JavaScript`, insteadOfPython());
+  if (python !== undefined) throw pluginInvalid(name, `${root} is a plugin in Python (${python}) of a kind that is not supported`, insteadOfPython());
   throw pluginInvalid(name, `${root} has none of ${[...named, ...INDEX_FILES].join(', ')}`, 'Put the plugin into one of these');
 }
 
@@ -136,7 +136,8 @@ async function pythonFileOf(root: string): Promise<string | undefined> {
 
 function insteadOfPython(): string {
   const sdks = DIALECTS.flatMap(({ pythonFiles, sdk }) => (pythonFiles && sdk ? [sdk.imports[0]] : []));
-  return `Write it with ${sdks.join(' or ')}, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code`;
+  const kinds = DIALECTS.flatMap(({ pythonFiles, loader }) => (pythonFiles && loader ? [pythonFiles.join(' and ')] : []));
+  return `One that is loaded as it is has ${kinds.join(' or ')}. Otherwise write it with ${sdks.join(' or ')}, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code`;
 }
 
 async function isDirectory(path: string): Promise<boolean> {

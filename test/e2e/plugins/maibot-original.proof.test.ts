@@ -148,8 +148,9 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
       const { code, err } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: { ...installation.environment, LONGSHORE_HOME: home } });
       expect(code).toBe(2);
       expect(err).toContain(
-        'its packages (httpx>=0.27, maibot-plugin-sdk>=2.0.0,<=2.99.99) cannot be installed on the worker: ' +
-          'Could not find a version that satisfies the requirement httpx>=0.27 (from versions: none); No matching distribution found for httpx>=0.27. ' +
+        'its packages (aiofiles, aiohttp, beautifulsoup4, httpx, httpx>=0.27, maibot-plugin-sdk>=2.0.0,<=2.99.99, pillow, pyyaml, requests, tomlkit) ' +
+          'cannot be installed on the worker: Could not find a version that satisfies the requirement aiofiles (from versions: none); ' +
+          'No matching distribution found for aiofiles. ' +
           'The worker needs python3 with pip, and a package index or a directory of wheels that pip is configured for (PIP_INDEX_URL, or PIP_NO_INDEX=1 and PIP_FIND_LINKS)',
       );
     } finally {

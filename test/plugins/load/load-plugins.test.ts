@@ -76,10 +76,14 @@ test('a plugin that fails is reported with its error and does not stop the other
 
 test('a plugin in Python is told what is supported', async () => {
   await write('mai/plugin.py', 'x');
-  await write('mai/_manifest.json', '{}');
   await write('nekro/pyproject.toml', 'x');
   await write('other/thing.py', 'x');
-  const { problems } = await loadPlugins(['./mai', './nekro', './other'], { directory });
+  await write('whole/plugin.py', 'x');
+  await write('whole/_manifest.json', '{}');
+  const { problems } = await loadPlugins(['./mai', './nekro', './other', './whole'], { directory });
+  expect(problems.pop()?.error.message).toBe(
+    'Plugin "./whole": it is written in Python, and this process has no sandboxes to run it in. Load it in a worker',
+  );
   expect(problems.map(({ error }) => error.message)).toEqual(
     [
       ['mai', 'plugin.py'],
@@ -87,7 +91,7 @@ test('a plugin in Python is told what is supported', async () => {
       ['other', 'thing.py'],
     ].map(([name, file]) =>
       expect.stringMatching(
-        `^Plugin "./${name}": .*/${name} is a plugin in Python \\(${file}\\), and plugins are TypeScript or JavaScript. Write it with longshore/maibot`,
+        `^Plugin "./${name}": .*/${name} is a plugin in Python \\(${file}\\) of a kind that is not supported. One that is loaded as it is has plugin.py and _manifest.json. Otherwise write it with longshore/maibot`,
       ),
     ),
   );

@@ -6,7 +6,7 @@ import type { ToolContext } from '../../api/tool-context.ts';
 import { createMaiBotContext, type MaiBotContext, type MaiBotState } from './maibot-context.ts';
 import { declarationsOf, type Declaration, type ToolOptions } from './declarations.ts';
 import { describeParameters, schemaOf, withArgumentDefaults } from './parameters.ts';
-import { handlerResultOf } from '../shared/handler-results.ts';
+import { handlerResultOf } from './results.ts';
 
 const HOOKS = ['onLoad', 'onUnload', 'onConfigUpdate'] as const;
 /** Arguments that the host sets in each call. They replace values of the model with these names. */

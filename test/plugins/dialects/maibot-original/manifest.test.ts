@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { readManifest } from '../../../../src/plugins/dialects/maibot/original/manifest.ts';
 import { requirementsOf } from '../../../../src/plugins/dialects/maibot/original/requirements.ts';
 
+const BROUGHT = ['aiofiles', 'aiohttp', 'beautifulsoup4', 'httpx', 'pillow', 'pyyaml', 'requests', 'tomlkit'];
+
 describe('the manifest of a plugin for MaiBot', () => {
   let root: string;
   beforeEach(async () => {
@@ -13,7 +15,7 @@ describe('the manifest of a plugin for MaiBot', () => {
   const write = (manifest: unknown) => writeFile(join(root, '_manifest.json'), typeof manifest === 'string' ? manifest : JSON.stringify(manifest));
   const read = () => readManifest('./tides', root);
 
-  test('names its packages, the SDK in the versions that it wants among them, and other plugins', async () => {
+  test('names its packages, the SDK in the versions that it wants and what MaiBot brings among them, and other plugins', async () => {
     await write({
       manifest_version: 2,
       id: 'harbour.tides',
@@ -30,7 +32,7 @@ describe('the manifest of a plugin for MaiBot', () => {
       id: 'harbour.tides',
       version: '1.3.0',
       description: '',
-      requirements: ['httpx>=0.27', 'maibot-plugin-sdk>=2.0.0,<=2.99.99', 'pillow>=9, <14'],
+      requirements: [...BROUGHT, 'httpx>=0.27', 'maibot-plugin-sdk>=2.0.0,<=2.99.99', 'pillow>=9, <14'].toSorted(),
       plugins: ['harbour.ships'],
     });
   });

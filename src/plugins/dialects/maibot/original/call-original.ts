@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
-import { handlerResultOf } from '../../shared/handler-results.ts';
 
 const answerSchema = z.object({
   /** What the handler returned. */
@@ -24,13 +23,15 @@ interface Call {
   server: SandboxServer;
   tool: string;
   timeoutMs: number;
+  /** What a handler of MaiBot returns, as a result of a tool. */
+  resultOf: (value: unknown) => ToolResult;
 }
 
 /**
  * Calls a tool of the plugin in its sandbox. The answer is in the journal of the sandbox, with what the plugin has sent: another worker that attaches to the
  * call sends the same, and the messages of a call are sent once.
  */
-export async function callOriginal({ server, tool, timeoutMs }: Call, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+export async function callOriginal({ server, tool, timeoutMs, resultOf }: Call, input: JsonObject, context: ToolContext): Promise<ToolResult> {
   const { conversationId, userId } = context;
   const caller = { stream_id: conversationId, chat_id: conversationId, group_id: '', user_id: userId, platform: 'longshore' };
   const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
@@ -41,7 +42,7 @@ export async function callOriginal({ server, tool, timeoutMs }: Call, input: Jso
   const { value = null, failed, sent } = parsed.data;
   for (const part of sent) await context.send(part);
   if (failed !== undefined) throw new Error(failed);
-  return handlerResultOf(value);
+  return resultOf(value);
 }
 
 function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, timeoutMs: number): Error {

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { cutMiddle } from '../../../../contracts/visible-text.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
-import { definePlugin, defineTool, type Plugin, type Tool } from '../../../api/define-plugin.ts';
+import { definePlugin, defineTool, type Plugin, type Tool, type ToolResult } from '../../../api/define-plugin.ts';
+import type { SandboxServer } from '../../../../sandbox/api/host-methods.ts';
 import type { OwnSandbox } from '../../../api/own-sandbox.ts';
 import { alertsOf } from '../../../api/plugin-details.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
@@ -29,7 +30,7 @@ export async function locateOriginal(root: string): Promise<string | undefined> 
  * that answers the calls.
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
-export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugin): Promise<Plugin> {
+export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugin, resultOf: Loaded['resultOf']): Promise<Plugin> {
   if (!open) throw pluginInvalid(name, 'it is written in Python, and this process has no sandboxes to run it in', 'Load it in a worker');
   const manifest = await readManifest(name, root);
   const given = await open();
@@ -48,7 +49,7 @@ export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugi
     await packageLayer(name, manifest.requirements, python, directory),
     await hostLayer(directory),
   ];
-  return pluginOf({ name, manifest, given, program: { pluginId: manifest.id, layers } }, await describe(name, { pluginId: manifest.id, layers }, {}, given));
+  return pluginOf({ name, manifest, given, resultOf, program: { pluginId: manifest.id, layers } }, await describe(name, { pluginId: manifest.id, layers }, {}, given));
 }
 
 interface Loaded {
@@ -56,9 +57,11 @@ interface Loaded {
   manifest: Manifest;
   given: PluginSandboxes;
   program: Program;
+  /** What a handler of MaiBot returns, as a result of a tool. */
+  resultOf: (value: unknown) => ToolResult;
 }
 
-function pluginOf({ name, manifest, given, program }: Loaded, first: Described): Plugin {
+function pluginOf({ name, manifest, given, program, resultOf }: Loaded, first: Described): Plugin {
   let config: JsonObject = {};
   const own = createOwnSandboxes({
     pluginId: manifest.id,
@@ -67,7 +70,7 @@ function pluginOf({ name, manifest, given, program }: Loaded, first: Described):
     longestMs: () => Math.max(0, ...plugin.tools.map(({ timeoutMs }) => timeoutMs)),
   });
   const parts = (described: Described): Pick<Plugin, 'tools' | 'alerts'> => ({
-    tools: toolsOf(described, own, () => programOf(program, config)),
+    tools: toolsOf(described, own, { server: () => programOf(program, config), resultOf }),
     alerts: alertsOf(warningsAbout(manifest, described).map((text) => ({ level: 'warning', text }))),
   });
   const configure = async (next: JsonObject) => {
@@ -94,19 +97,22 @@ function pluginOf({ name, manifest, given, program }: Loaded, first: Described):
   return Object.assign(plugin, { setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts) });
 }
 
-function toolsOf({ tools }: Described, own: OwnSandbox, server: () => ReturnType<typeof programOf>): Tool[] {
-  const made = tools.map(({ name, description, brief, parameters, timeoutMs }): Tool => {
+interface Calling extends Pick<Loaded, 'resultOf'> {
+  server: () => SandboxServer;
+}
+
+function toolsOf({ tools }: Described, own: OwnSandbox, { server, resultOf }: Calling): Tool[] {
+  return tools.map(({ name, description, brief, parameters, timeoutMs }): Tool => {
     const tool = defineTool({
       id: idOf(name),
       description: description.trim() || name,
       parameters: { ...parameters, type: 'object' },
       timeoutMs,
       ...(brief.trim() !== '' && { brief: brief.trim() }),
-      execute: (input, context) => callOriginal({ server: server(), tool: name, timeoutMs }, input, context),
+      execute: (input, context) => callOriginal({ server: server(), tool: name, timeoutMs, resultOf }, input, context),
     });
     return { ...tool, isolation: 'own', ownSandbox: own };
   });
-  return made;
 }
 
 /** Most names are usable as they are. */

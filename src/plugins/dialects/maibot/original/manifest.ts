@@ -40,6 +40,9 @@ const manifestSchema = z.looseObject({
     .default([]),
 });
 
+/** Packages that MaiBot itself brings, so that many plugins use them without naming them. */
+const BROUGHT = ['aiofiles', 'aiohttp', 'beautifulsoup4', 'httpx', 'pillow', 'pyyaml', 'requests', 'tomlkit'];
+
 /** @throws PLUGIN_INVALID for a manifest that is not usable, and for requirements that are not */
 export async function readManifest(name: string, root: string): Promise<Manifest> {
   const parsed = manifestSchema.safeParse(parse(name, await readFile(name, root, MANIFEST)));
@@ -55,7 +58,7 @@ export async function readManifest(name: string, root: string): Promise<Manifest
     id: idOf(id ?? title),
     version,
     description,
-    requirements: requirementsOf(name, [`maibot-plugin-sdk${range}`, ...packages], listed),
+    requirements: requirementsOf(name, [`maibot-plugin-sdk${range}`, ...BROUGHT, ...packages], listed),
     plugins: dependencies.flatMap((wanted) => (wanted.type === 'plugin' ? [wanted.id] : [])),
   };
 }

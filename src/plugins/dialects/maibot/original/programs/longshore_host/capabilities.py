@@ -9,7 +9,27 @@ from typing import Any, Callable
 
 # The parts of `ctx` by which plugins ask.
 PARTS = frozenset(
-    'api chat component config db emoji frequency gateway knowledge llm maisaka market message person render send statistics tool webui'.split()
+    [
+        'api',
+        'chat',
+        'component',
+        'config',
+        'db',
+        'emoji',
+        'frequency',
+        'gateway',
+        'knowledge',
+        'llm',
+        'maisaka',
+        'market',
+        'message',
+        'person',
+        'render',
+        'send',
+        'statistics',
+        'tool',
+        'webui',
+    ]
 )
 _OFFERED = 'send.text, send.image, send.hybrid and config are offered'
 _INSTEAD = {
@@ -89,7 +109,7 @@ _ANSWERS: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]] = 
 
 def refusal_of(name: str) -> str | None:
     """Why a capability is refused, with what to do instead; None for one that is offered."""
-    return None if name in _ANSWERS else _INSTEAD.get(name.split('.')[0], _OFFERED)
+    return None if name in _ANSWERS else _INSTEAD.get(name.split('.', maxsplit=1)[0], _OFFERED)
 
 
 def _send(args: dict[str, Any], parts: list[dict[str, str]]) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def _tool_of(component: dict[str, Any]) -> dict[str, Any]:
     about = component.get('metadata') or {}
     brief = str(about.get('brief_description') or about.get('description') or component['name'])
     detailed = str(about.get('detailed_description') or '')
-    schema = about.get('parameters_schema') or _schema_of(component['name'], about)
+    schema = about.get('parameters_schema') or _schema_of(str(component['name']), about)
     timeout = about.get('timeout_ms')
     return {
         'name': str(component['name']),
@@ -141,8 +141,11 @@ def _tool_of(component: dict[str, Any]) -> dict[str, Any]:
 def _schema_of(name: str, about: dict[str, Any]) -> Any:
     from maibot_sdk.types import ToolComponentInfo
 
-    info = ToolComponentInfo(name=str(name), parameters=about.get('parameters') or [], parameters_raw=about.get('parameters_raw') or {})
-    return info.get_parameters_schema()
+    declared, raw = about.get('parameters'), about.get('parameters_raw')
+    # Components that a plugin makes itself may have a schema where those of the SDK have a list.
+    if isinstance(declared, dict):
+        declared, raw = None, raw or declared
+    return ToolComponentInfo(name=name, parameters=declared or [], parameters_raw=raw or {}).get_parameters_schema()
 
 
 def _providers_of(plugin: Any) -> list[dict[str, Any]]:
