@@ -18,7 +18,8 @@ const ID = 'harbour.tides';
 const ADDRESS =
   Object.values(networkInterfaces()).flatMap((of) => (of ?? []).filter(({ family, internal }) => family === 'IPv4' && !internal))[0]?.address ?? '127.0.0.1';
 
-const tide = { call: `${ID}:tide`, with: { harbour: 'north' } };
+const LIBRARIES = ['httpx', 'aiohttp', 'requests', 'urllib'];
+const tides = LIBRARIES.map((library) => ({ call: `${ID}:tide`, with: { harbour: 'north', library } }));
 const count = { call: `${ID}:count` };
 const withSdk = (await canInstallSdk()) ? describe : describe.skip;
 const agent = (steps: object[]) => ({ plugins: [PLUGIN], tools: [`${ID}:*`], steps: steps as never[] });
@@ -35,7 +36,7 @@ beforeAll(async () => {
   }).listen(0, ADDRESS);
   await once(office, 'listening');
   installation = await installAgents({
-    sailor: agent([tide, { say: 'Denied.' }, tide, { say: 'Granted.' }, tide, { say: 'Revoked.' }]),
+    sailor: agent([...tides, { say: 'Denied.' }, ...tides, { say: 'Granted.' }, ...tides, { say: 'Revoked.' }]),
     writer: agent([{ call: `${ID}:wait`, with: { line: 'a' } }, { say: 'Written.' }]),
     counter: agent([count, count, { say: 'Counted.' }, count, { say: 'Again.' }]),
     looker: agent([{ call: `${ID}:look` }, { call: `${ID}:think` }, { say: 'Seen.' }]),
@@ -80,23 +81,27 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     await line('config', ID, '--set', `service.address=http://${officeAt()}`);
     const chat = await start('sailor');
     expect(await chat.reply()).toBe('Denied.');
-    expect(await last(chat)).toMatchObject({ isError: true });
+    const newest = async () => (await resultsOf(chat)).slice(-LIBRARIES.length);
+    const failed = LIBRARIES.map(() => expect.objectContaining({ isError: true }) as unknown);
+    expect(await newest()).toEqual(failed);
     expect(asked).toEqual([]);
     await line('grant', ID, '--network', officeAt());
     const egress = async () => JSON.stringify((await installation.store.sandboxes.get(ownSandboxIdOf(ID, 'default')))?.options['egress']);
     await until(async () => (await egress()).includes(ADDRESS), 'the grant has come');
     await chat.send('Again.');
     expect(await chat.reply()).toBe('Granted.');
-    expect(await last(chat)).toEqual({ success: true, content: 'North harbour: high at noon' });
-    expect(asked).toEqual(['/tides/north']);
+    expect(await newest()).toEqual(LIBRARIES.map(() => ({ success: true, content: 'North harbour: high at noon' })));
+    expect(asked).toEqual(LIBRARIES.map(() => '/tides/north'));
     await line('revoke', ID);
     await until(async () => (await egress()) === '[]', 'the grant is gone');
     await chat.send('Again.');
     expect(await chat.reply()).toBe('Revoked.');
-    expect(await last(chat)).toMatchObject({ isError: true });
-    expect(asked).toEqual(['/tides/north']);
+    expect(await newest()).toEqual(failed);
+    expect(asked).toHaveLength(LIBRARIES.length);
     const sent = (await installation.store.events.read(chat.id, 0)).flatMap((event) => (event.type === 'message.sent' ? [event.data] : []));
-    expect(sent).toMatchObject(Array.from({ length: 3 }, () => ({ tool: `${ID}:tide`, part: { type: 'text', text: 'Asking for north …' } })));
+    expect(sent).toMatchObject(
+      Array.from({ length: 3 * LIBRARIES.length }, () => ({ tool: `${ID}:tide`, part: { type: 'text', text: 'Asking for north …' } })),
+    );
     await chat.close();
   }, 300_000);
 
@@ -132,7 +137,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 5 tools\npermissions: none\nconfiguration: \{/);
     expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
-    expect(out).toContain('\n  {"type":"object","properties":{"harbour":{"type":"string","description":"Its name"}},"required":["harbour"]}\n');
+    expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
     expect(out).toContain('warning: Its parts of the kind COMMAND are not run, only its tools are: tide\n');
     expect(out).toContain(
       'warning: It uses llm.generate, which is refused when it is called: return what a model has to know, and the agent that called the tool goes on with it\n',
