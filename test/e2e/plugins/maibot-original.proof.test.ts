@@ -38,6 +38,7 @@ beforeAll(async () => {
   installation = await installAgents({
     sailor: agent([...tides, { say: 'Denied.' }, ...tides, { say: 'Granted.' }, ...tides, { say: 'Revoked.' }]),
     writer: agent([{ call: `${ID}:wait`, with: { line: 'a' } }, { say: 'Written.' }]),
+    stopper: agent([{ call: `${ID}:wait`, with: { line: 'b' } }, { call: `${ID}:wait`, with: { line: 'c' } }, { say: 'Went on.' }]),
     counter: agent([count, count, { say: 'Counted.' }, count, { say: 'Again.' }]),
     looker: agent([{ call: `${ID}:look` }, { call: `${ID}:think` }, { say: 'Seen.' }]),
   });
@@ -74,6 +75,22 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     expect(await chat.reply()).toBe('Written.');
     expect(await last(chat)).toMatchObject({ text: 'wrote a' });
     expect(await within('default', 'cat data/log')).toBe('begin a\nend a\n');
+    await chat.close();
+  }, 300_000);
+
+  test('a call that is interrupted is cancelled in the plugin, which goes on with the next one', async () => {
+    await within('default', 'rm data/go-on data/log');
+    const chat = await start('stopper');
+    const reply = expect(chat.reply()).rejects.toMatchObject({ code: 'TURN_FAILED', values: { outcome: 'interrupted' } });
+    await until(async () => (await within('default', 'cat data/log')) === 'begin b\n', 'the plugin has the call');
+    await chat.interrupt();
+    await reply;
+    expect(await last(chat)).toMatchObject({ isError: true, text: 'Interrupted on request.' });
+    await within('default', 'touch data/go-on');
+    await chat.send('Go on.');
+    expect(await chat.reply()).toBe('Went on.');
+    expect(await last(chat)).toMatchObject({ text: 'wrote c' });
+    expect(await within('default', 'cat data/log')).toBe('begin b\nbegin c\nend c\n');
     await chat.close();
   }, 300_000);
 

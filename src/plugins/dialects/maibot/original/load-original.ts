@@ -49,7 +49,10 @@ export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugi
     await packageLayer(name, manifest.requirements, python, directory),
     await hostLayer(directory),
   ];
-  return pluginOf({ name, manifest, given, resultOf, program: { pluginId: manifest.id, layers } }, await describe(name, { pluginId: manifest.id, layers }, {}, given));
+  return pluginOf(
+    { name, manifest, given, resultOf, program: { pluginId: manifest.id, layers } },
+    await describe(name, { pluginId: manifest.id, layers }, {}, given),
+  );
 }
 
 interface Loaded {

@@ -89,8 +89,9 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
 
 /** A grant without a port is for the ports of the web: a connection of a sandbox needs a port that is named. */
 function rulesOf(hosts: readonly string[]): EgressRule[] {
-  return hosts.toSorted().map((granted) => {
-    const [host = '', port] = granted.toLowerCase().split(':');
+  const names = hosts.map((granted) => granted.toLowerCase()).toSorted();
+  return names.map((granted) => {
+    const [host = '', port] = granted.split(':');
     return { host, ...(port !== undefined && { ports: [Number(port)] }) };
   });
 }

@@ -1,0 +1,122 @@
+import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
+import { createLogger } from '../../../../src/platform/log.ts';
+import { createOwnSandboxes, ownSandboxIdOf } from '../../../../src/plugins/dialects/maibot/original/own-sandboxes.ts';
+import type { SandboxOwner } from '../../../../src/sandbox/api/sandbox.ts';
+import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
+
+const ID = 'harbour.tides';
+const MINUTE_MS = 60_000;
+
+/** Sandboxes that exist only as rows. */
+function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
+  const rows = new Map<string, SandboxRow>();
+  const did: unknown[] = [];
+  const change = (sandboxId: string, fields: Partial<SandboxRow>) => {
+    const row = rows.get(sandboxId);
+    if (row) rows.set(sandboxId, { ...row, ...fields });
+  };
+  const own = createOwnSandboxes({
+    pluginId: ID,
+    prepare: async (handle) => void did.push(['prepare', handle.sandboxId]),
+    longestMs: () => longestMs,
+    given: {
+      hostId: 'host-1',
+      image: 'image',
+      directory: '/nowhere',
+      idleMs,
+      log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
+      sandboxes: {
+        async open({ sandboxId, tenantId, ttlMs }: SandboxOwner, options: SandboxOptions) {
+          did.push(['open', sandboxId, { ttlMs, ...options }]);
+          const made = { sandboxId, tenantId, state: 'running', hostId: 'host-1', options } as unknown as SandboxRow;
+          if (!rows.has(sandboxId)) rows.set(sandboxId, made);
+          return { handle: { sandboxId } as never };
+        },
+        destroy: async () => undefined,
+        async setEgress(sandboxId, egress) {
+          did.push(['egress', sandboxId, egress]);
+          change(sandboxId, { options: { ...rows.get(sandboxId)?.options, egress } as never });
+        },
+      },
+      rows: {
+        get: async (sandboxId) => rows.get(sandboxId),
+        list: async ({ hostId }) => [...rows.values()].filter((row) => row.hostId === hostId),
+        prolong: async (sandboxId, ttlMs) => void did.push(['prolong', sandboxId, ttlMs]),
+        remove: async (sandboxId) => void rows.delete(sandboxId),
+      },
+    },
+  });
+  return { own, rows, change, taken: () => did.splice(0) };
+}
+
+const a = ownSandboxIdOf(ID, 'a');
+const b = ownSandboxIdOf(ID, 'b');
+
+test('each tenant has a sandbox of its own, with no network, that is stopped after the idle time and keeps its files', async () => {
+  const { own, taken } = bench();
+  expect(await own.open('a', false)).toEqual({ handle: { sandboxId: a }, held: false });
+  const options = { memoryMb: 1024, cpus: 1, pids: 256, diskMb: 4096, egress: [], onTtl: 'stop', metadata: { plugin: ID } };
+  expect(taken()).toEqual([
+    ['open', a, { ttlMs: 15 * MINUTE_MS, ...options }],
+    ['prepare', a],
+  ]);
+  expect(await own.open('a', false)).toEqual({ handle: { sandboxId: a }, held: true });
+  expect(taken()).toEqual([['prolong', a, 15 * MINUTE_MS]]);
+  expect((await own.open('b', false)).handle.sandboxId).toBe(b);
+  expect(new Set([a, b, ownSandboxIdOf('harbour', '.tidesa'), ownSandboxIdOf('other', 'a')]).size).toBe(4);
+});
+
+test('it is not stopped during the longest call, and never where plugins do not rest', async () => {
+  const long = bench({ longestMs: 60 * MINUTE_MS });
+  await long.own.open('a', false);
+  expect(long.taken()[0]).toMatchObject(['open', a, { ttlMs: 61 * MINUTE_MS }]);
+  const never = bench({ idleMs: 0 });
+  await never.own.open('a', false);
+  await never.own.open('a', false);
+  expect(never.taken()).toEqual([
+    ['open', a, expect.not.objectContaining({ ttlMs: expect.any(Number) as number })],
+    ['prepare', a],
+  ]);
+});
+
+test('a change of the grants reaches all its sandboxes on this host at once, and no other sandbox', async () => {
+  const { own, rows, taken } = bench();
+  await own.open('a', false);
+  await own.open('b', false);
+  const foreign = { tenantId: 'a', state: 'running', hostId: 'host-1', options: { egress: [], metadata: { plugin: ID } } } as unknown as SandboxRow;
+  rows.set('sbx_1', { ...foreign, sandboxId: 'sbx_1' });
+  rows.set('elsewhere', { ...foreign, sandboxId: ownSandboxIdOf(ID, 'c'), tenantId: 'c', hostId: 'host-2' });
+  taken();
+  const rules = [{ host: 'api.example' }, { host: 'tides.example', ports: [8443] }];
+  await own.setNetwork(['Tides.example:8443', 'api.example']);
+  expect(taken()).toEqual([
+    ['egress', a, rules],
+    ['egress', b, rules],
+  ]);
+  await own.setNetwork(['tides.example:8443', 'api.example']);
+  expect(taken()).toEqual([]);
+  expect((await own.open('d', false)).held).toBe(false);
+  expect(taken()[0]).toMatchObject(['open', ownSandboxIdOf(ID, 'd'), { egress: rules }]);
+  await own.setNetwork([]);
+  expect(taken()).toEqual([a, b, ownSandboxIdOf(ID, 'd')].map((id) => ['egress', id, []]));
+});
+
+test('a sandbox whose rules are not those of this worker gets them before the call', async () => {
+  const { own, change, taken } = bench();
+  await own.open('a', false);
+  taken();
+  change(a, { options: { egress: [{ host: 'old.example' }] } });
+  await own.open('a', false);
+  expect(taken().map((each) => (each as unknown[])[0])).toEqual(['prolong', 'open', 'egress', 'prepare']);
+});
+
+test('when an operator has removed it, a new call begins in another one, and a call that had begun is lost and not made again', async () => {
+  const { own, change } = bench();
+  await own.open('a', false);
+  change(a, { state: 'destroyed' });
+  expect(await own.find('a')).toBeUndefined();
+  await expect(own.open('a', true)).rejects.toMatchObject({ code: 'SANDBOX_LOST' });
+  expect((await own.open('a', false)).held).toBe(false);
+  change(a, { filesLostAt: '2026-11-27T00:00:00.000Z' });
+  expect(await own.find('a')).toEqual({ filesLostAt: '2026-11-27T00:00:00.000Z' });
+});
