@@ -1,0 +1,86 @@
+"""Rules of what a plugin that is written for MaiBot may ask of its host."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from longshore_host.capabilities import Call, Capabilities, CapabilityRefused, current
+from longshore_host.scan_source import scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PNG = base64.b64encode(b'\x89PNG\r\n').decode()
+
+
+def ask(call: Call | None, capability: str, **args: Any) -> Any:
+    async def within() -> Any:
+        current.set(call)
+        return await Capabilities('harbour.tides', lambda: {'units': 'metric'}).rpc_call('cap.call', payload={'capability': capability, 'args': args})
+
+    return asyncio.run(within())
+
+
+def test_what_is_sent_during_a_call_is_kept_in_its_order() -> None:
+    call = Call('conv_1')
+    assert ask(call, 'send.text', text='one', stream_id='conv_1') == {'success': True, 'sent': True}
+    ask(call, 'send.image', image_base64=f'data:image/png;base64,{PNG}', stream_id='')
+    ask(call, 'send.hybrid', segments=[{'type': 'text', 'content': 'two'}, {'type': 'image', 'content': PNG}], stream_id='conv_1')
+    image = {'type': 'image', 'mediaType': 'image/png', 'data': PNG}
+    assert call.sent == [{'type': 'text', 'text': 'one'}, image, {'type': 'text', 'text': 'two'}, image]
+
+
+@pytest.mark.parametrize(
+    ('call', 'stream', 'message'),
+    [
+        (None, 'conv_1', 'a plugin can send to the user only during a call of one of its tools'),
+        (Call('conv_1'), 'conv_2', 'the stream conv_2 is not the one of this call'),
+    ],
+)
+def test_nothing_is_sent_to_another_conversation_or_outside_of_a_call(call: Call | None, stream: str, message: str) -> None:
+    with pytest.raises(CapabilityRefused, match=f'^{message}$'):
+        ask(call, 'send.text', text='one', stream_id=stream)
+
+
+def test_a_call_that_is_over_sends_nothing() -> None:
+    call = Call('conv_1')
+    call.over = True
+    with pytest.raises(CapabilityRefused, match='only during a call'):
+        ask(call, 'send.text', text='late', stream_id='conv_1')
+    assert call.sent == []
+
+
+def test_its_own_configuration_is_known_and_that_of_a_bot_is_not_set() -> None:
+    assert ask(None, 'config.get_plugin', plugin_name=None)['value'] == {'units': 'metric'}
+    assert ask(None, 'config.get', key='bot.nickname', default='nobody')['value'] == 'nobody'
+    with pytest.raises(CapabilityRefused, match=r'^config\.get_plugin: the configuration of other is not that of this plugin$'):
+        ask(None, 'config.get_plugin', plugin_name='other')
+
+
+@pytest.mark.parametrize('capability', ['llm.generate', 'database.get', 'send.custom', 'render.html2png', 'what.ever', ''])
+def test_everything_else_is_refused_by_its_name(capability: str) -> None:
+    with pytest.raises(CapabilityRefused, match=f'^{capability} is not supported in Longshore: '):
+        ask(Call('conv_1'), capability)
+
+
+def test_the_source_tells_what_it_asks_of_its_host(tmp_path: Path) -> None:
+    (tmp_path / 'plugin.py').write_text(
+        'from src.common import database\n'
+        'async def run(self):\n'
+        '    await self.ctx.send.text("a", "b")\n'
+        '    await self.ctx.llm.generate("c")\n'
+        '    await self.ctx.call_capability("message.get_by_id")\n'
+        '    self.ctx.logger.info("d")\n'
+    )
+    (tmp_path / 'broken.py').write_text('def (')
+    found = scan(str(tmp_path))
+    assert [(each['name'], each['refusal'] is None) for each in found['capabilities']] == [
+        ('llm.generate', False),
+        ('message.get_by_id', False),
+        ('send.text', True),
+    ]
+    assert found['foreign'] == ['src.common']
