@@ -29,6 +29,8 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   readOnly: boolean;
   /** Whether the call needs the conversation's sandbox. */
   needsSandbox: boolean;
+  /** The call runs in a sandbox of its plugin: it has to be ended there when the turn ends, and a pause does not touch it. */
+  inOwnSandbox?: true;
   timeoutMs: number;
   /** How Temporal retries the call. `attach`: without limit, since every attempt attaches to the same commands. `repeat`: a few times. `once`: never. */
   retry: 'attach' | 'repeat' | 'once';

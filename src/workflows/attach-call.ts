@@ -94,13 +94,18 @@ function heed(running: RunningConversation, attached: Attached): void {
   const { call, scope, round } = attached;
   if (scope.consideredCancelled) return;
   if (mustEnd(data)) {
-    if (call.needsSandbox) attached.interrupting ??= interrupt(data.conversationId, attached);
+    if (runsInSandbox(call)) attached.interrupting ??= interrupt(data.conversationId, attached);
     else scope.cancel();
   } else if (call.needsSandbox && data.pauseWish?.mode === 'now') {
     // The commands stop at once, while the activities that follow them still detach.
     round.freezing ??= freezeForPause(running);
     scope.cancel();
   }
+}
+
+/** In the conversation's sandbox, or in that of a plugin: what runs there outlives its worker, and has to be ended there. */
+function runsInSandbox({ needsSandbox, inOwnSandbox }: ProposedCall): boolean {
+  return needsSandbox || inOwnSandbox === true;
 }
 
 async function interrupt(conversationId: string, { call, scope }: Attached): Promise<void> {
@@ -137,7 +142,7 @@ export async function settleEnd(running: RunningConversation, place: StepPlace, 
 /** Settles a call of an ended turn. A command that a pause left in the sandbox is ended first, and its output is kept. */
 export async function abandon(running: RunningConversation, place: StepPlace, call: ProposedCall, started: boolean): Promise<void> {
   if (call.share) await letGoOfSubAgent(running, call.callId);
-  if (!started || !call.needsSandbox) return settle(running, place, call, 'interrupted', INTERRUPTED);
+  if (!started || !runsInSandbox(call)) return settle(running, place, call, 'interrupted', INTERRUPTED);
   const end = await attachCall(running, place, call, {});
   if (end.outcome !== 'detached' && end.outcome !== 'cancelled' && end.outcome !== 'suspended') return settleEnd(running, place, call, end);
   await settle(running, place, call, 'unknown', 'The turn was ended, but the sandbox could not be reached; it is not known how far this call came.');

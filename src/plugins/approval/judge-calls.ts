@@ -91,6 +91,7 @@ function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): Pro
     kind: tool.kind,
     readOnly: tool.annotations.readOnlyHint === true,
     needsSandbox: tool.isolation === 'container',
+    ...(tool.isolation === 'own' && { inOwnSandbox: true as const }),
     timeoutMs: tool.timeoutMs,
     retry: retryOf(tool),
     summary: summaryOf(tool, call.arguments),
