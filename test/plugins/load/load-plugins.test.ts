@@ -81,9 +81,7 @@ test('a plugin in Python is told what is supported', async () => {
   await write('whole/plugin.py', 'x');
   await write('whole/_manifest.json', '{}');
   const { problems } = await loadPlugins(['./mai', './nekro', './other', './whole'], { directory });
-  expect(problems.pop()?.error.message).toBe(
-    'Plugin "./whole": it is written in Python, and this process has no sandboxes to run it in. Load it in a worker',
-  );
+  expect(problems.pop()?.error.message).toBe('Plugin "./whole": it is written in Python, and this process has no sandboxes to run it in. Load it in a worker');
   expect(problems.map(({ error }) => error.message)).toEqual(
     [
       ['mai', 'plugin.py'],
