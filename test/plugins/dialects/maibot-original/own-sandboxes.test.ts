@@ -35,7 +35,7 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
         destroy: async () => undefined,
         async setEgress(sandboxId, egress) {
           did.push(['egress', sandboxId, egress]);
-          change(sandboxId, { options: { ...rows.get(sandboxId)?.options, egress } as never });
+          change(sandboxId, { options: { ...rows.get(sandboxId)?.options, egress } });
         },
       },
       rows: {
