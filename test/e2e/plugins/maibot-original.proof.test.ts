@@ -74,6 +74,12 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     await worker.ready;
     expect(await chat.reply()).toBe('Written.');
     expect(await last(chat)).toMatchObject({ text: 'wrote a' });
+    const sandboxId = ownSandboxIdOf(ID, 'default');
+    const { environment } = installation;
+    expect((await runLine(undefined, ['sandbox', 'ls'], { environment })).out).toContain(`${sandboxId} `);
+    expect((await runLine(undefined, ['sandbox', 'logs', sandboxId], { environment })).out).toMatch(/^mcp-plugin-[0-9a-f]{16} +running/m);
+    const logged = await within('default', 'cat /home/.longshore/execs/mcp-plugin-*/stderr');
+    expect(logged).toContain('INFO plugin.harbour.tides: loaded with http://tides.test\na line that is not part of the protocol\n');
     expect(await within('default', 'cat data/log')).toBe('begin a\nend a\n');
     await chat.close();
   }, 300_000);

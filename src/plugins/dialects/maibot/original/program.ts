@@ -19,7 +19,8 @@ export function programOf({ pluginId, layers }: Program, config: JsonObject, { d
   const [code, packages, host] = layers.map(({ name }) => `${PLACE}/${name}`);
   const settings = JSON.stringify(config);
   const name = `plugin-${digestOf(JSON.stringify([layers.map((layer) => layer.name), settings]))}`;
-  const args = [`${host}/plugin_host.py`, describe ? 'describe' : 'serve', name, pluginId, code ?? '', packages ?? ''];
+  // Unbuffered: what it prints is part of its log at once.
+  const args = ['-u', `${host}/plugin_host.py`, describe ? 'describe' : 'serve', name, pluginId, code ?? '', packages ?? ''];
   return { name, command: 'python3', args, env: { LONGSHORE_PLUGIN_CONFIG: settings } };
 }
 
