@@ -167,6 +167,8 @@ function callsOfHosts(
     async import(archive, given) {
       const options = importOptions(given);
       if (options.conversationId !== undefined) checkId(options.conversationId);
+      // Before an archive is read for which no workflow could be started.
+      await parts.temporal.client();
       const { conversationId, report } = await importConversation({ ...parts, ...starting }, archiveOf(archive), options);
       return { chat: createChat(longshore(), conversationId), report };
     },

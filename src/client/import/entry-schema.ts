@@ -10,6 +10,8 @@ const id = z
   .min(1)
   .max(LONGEST_ID)
   .refine((text) => !/\p{Cc}/u.test(text), 'an id with control characters');
+/** What Postgres and `Date` both have. */
+const time = z.iso.datetime().refine((text) => text >= '1970' && text < '9999', 'a time that is not from 1970 to 9998');
 const amount = z.number().min(0);
 const object = z.record(z.string(), z.unknown()).transform((value) => value as JsonObject);
 const blob = z.string().refine(isBlob, 'a blob that is no SHA-256');
@@ -49,7 +51,7 @@ export const ENTRY = z.strictObject({
   seq: z.int().min(1).max(1_000_000_000),
   turnId: id,
   stepId: id.optional(),
-  at: z.iso.datetime(),
+  at: time,
   rewound: z.literal(true).optional(),
   entry: z.discriminatedUnion('role', [
     z.strictObject({ role: z.literal('user'), content: z.array(part), clientTools: z.unknown().optional() }),
@@ -68,7 +70,7 @@ export const ABOUT = z.looseObject({
   conversationId: id,
   agentId: id,
   userId: id,
-  exportedAt: z.iso.datetime(),
+  exportedAt: time,
   transcript: counted,
   events: counted,
 });

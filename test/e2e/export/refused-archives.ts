@@ -36,6 +36,7 @@ export const REFUSED: [string, Promise<Buffer>, string | RegExp][] = [
     'conversation.json is not at its beginning. Give a file that an export has written; one that was packed again has them in the order README.md, conversation.json, transcript.md, transcript.jsonl, events.jsonl, attachments/, files/',
   ],
   ['another version', about({ version: 2 }), 'it has the version 2 of its format, and only 1 is known here. Import it with longshore 0.0.0 or a newer one'],
+  ['a time that no database has', about({ exportedAt: '0000-01-01T00:00:00Z' }), /conversation\.json is not that of an export \(exportedAt: /],
   ['no export', about({ format: 'x' }), /conversation\.json is not that of an export \(format: /],
   ['no transcript', about({}), 'transcript.jsonl is not in it. Give a whole file that an export has written'],
   ['an agent that is not here', about({ agentId: 'nobody' }), /No agent named "nobody"/],
