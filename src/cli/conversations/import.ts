@@ -32,7 +32,11 @@ export function importCommand(cli: Cli): Command {
           return printError(cli, 'Give the file of an export, or send one to stdin: longshore import - < FILE');
         }
         using progress = createProgress(cli);
-        const archive = counted(file, file === '-' ? cli.in : createReadStream(file), (bytes) => progress.add(bytes));
+        const archive = counted(
+          file,
+          () => (file === '-' ? cli.in : createReadStream(file)),
+          (bytes) => progress.add(bytes),
+        );
         const { chat, report } = await longshore.import(archive, { ...given, ...(id !== undefined && { conversationId: id }) });
         progress[Symbol.dispose]();
         if (json) return printJsonLine(cli, { conversationId: chat.id, report });
@@ -43,14 +47,18 @@ export function importCommand(cli: Cli): Command {
     );
 }
 
-async function* counted(file: string, source: AsyncIterable<Buffer>, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
+/** Opens the file when it is read: a stream that nobody reads has nobody for its error. */
+async function* counted(file: string, source: () => AsyncIterable<Buffer>, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
   try {
-    for await (const piece of source) {
+    for await (const piece of source()) {
       onBytes(piece.length);
       yield piece;
     }
   } catch (error) {
-    throw failure('IMPORT_INVALID', { problem: `${visibleLine(file)} cannot be read (${(error as Error).message})`, fix: 'Name the file of an export' });
+    throw failure('IMPORT_INVALID', {
+      problem: `${visibleLine(file)} cannot be read (${visibleLine((error as Error).message)})`,
+      fix: 'Name the file of an export',
+    });
   }
 }
 
