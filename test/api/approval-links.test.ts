@@ -115,7 +115,7 @@ test('the Temporal UI has a link to the conversation and one to the approval, wh
     details = await detailsOf(chat.id);
     return details.includes('/approve/');
   }, 'the link in the details');
-  expect(details).toContain(`In the HTTP API, with a key: [${chat.id}](${service.url}/v1/conversations/${chat.id})`);
+  expect(details).toContain(`In the HTTP API, with a key: [\`${chat.id}\`](${service.url}/v1/conversations/${chat.id})`);
   const url = /Decide on \[its page\]\((\S+)\), without a key, once, until \d{4}-/.exec(details)?.[1] ?? '';
   const secret = url.split('_').at(-1) ?? 'none';
   expect(JSON.stringify([await chat.status(), await installation.longshore.audit.list({ target: callId })])).not.toContain(secret);

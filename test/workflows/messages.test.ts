@@ -131,6 +131,7 @@ test('the handlers describe themselves, and the details say what is going on', a
     'clientAnswered',
     'close',
     'compact',
+    'forked',
     'interrupt',
     'pause',
     'resume',

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseForeign } from '../../../../contracts/foreign-json.ts';
 import { freeExec } from '../../../../contracts/call-ids.ts';
 import { makeId } from '../../../../contracts/ids.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
@@ -92,7 +93,7 @@ function reasonOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>): strin
 
 async function kept<Shape extends z.ZodType>(path: string, schema: Shape): Promise<z.infer<Shape> | undefined> {
   try {
-    return schema.parse(JSON.parse(await readFile(path, 'utf8')));
+    return schema.parse(parseForeign(await readFile(path, 'utf8')));
   } catch {
     // Nothing usable is kept: it is asked again.
     return undefined;
