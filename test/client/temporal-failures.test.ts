@@ -34,6 +34,7 @@ test.each([
   ],
   ['a refusal in codes that are not ours', new WorkflowUpdateFailedError('', ApplicationFailure.nonRetryable('odd', 'Odd')), 'INTERNAL'],
   ['an update without an answer', new WorkflowUpdateRPCTimeoutOrCancelledError('timeout'), 'NO_WORKER'],
+  ['a workflow whose worker was killed', grpc(9, 'Unable to perform workflow execution update due to Workflow Task in failed state.'), 'NO_WORKER'],
   ['a workflow paused by Temporal itself', grpc(9, 'Workflow is paused'), 'CONVERSATION_SUSPENDED'],
   ['a missing search attribute', grpc(3, 'Namespace default has no mapping defined for search attribute AgentId'), 'CONFIG_INVALID'],
   ['a missing namespace', new NamespaceNotFoundError('other'), 'CONFIG_INVALID'],

@@ -25,6 +25,7 @@ interface GrpcStatus {
 const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const FAILED_PRECONDITION = 9;
+const TASK_FAILED = /workflow task/i;
 
 /** Translates any error of the Temporal client into an error of the table. */
 export async function temporalFailure(error: unknown, context: CallContext): Promise<LongshoreError> {
@@ -44,7 +45,8 @@ export async function temporalFailure(error: unknown, context: CallContext): Pro
 }
 
 function serviceFailure(status: GrpcStatus, { address, conversationId }: CallContext, error: unknown): LongshoreError {
-  if (status.code === FAILED_PRECONDITION) return failure('CONVERSATION_SUSPENDED', { conversationId }, error);
+  // A workflow that Temporal has paused is refused with the same status as one whose newest task has failed, for instance since its worker was killed.
+  if (status.code === FAILED_PRECONDITION) return failure(TASK_FAILED.test(status.details) ? 'NO_WORKER' : 'CONVERSATION_SUSPENDED', { conversationId }, error);
   if (status.code === INVALID_ARGUMENT && /search attribute/i.test(status.details)) {
     const fix = 'Register the search attributes with: longshore setup';
     return failure('CONFIG_INVALID', { name: 'Temporal', problem: status.details, fix }, error);
