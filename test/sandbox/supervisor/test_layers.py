@@ -13,7 +13,7 @@ SUPERVISOR = Path(__file__).parents[3] / 'src/sandbox/supervisor'
 MAY_IMPORT = {
     '.': {'root'},
     'root': {'root', 'as_guest', 'shared'},
-    'root/execs': {'root', 'shared'},
+    'root/execs': {'root', 'as_guest', 'shared'},
     # Nothing of root's: it works on what guests have made.
     'as_guest': {'as_guest', 'shared'},
     'as_guest/checkpoints': {'as_guest', 'shared'},
