@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { ExecEnd } from '../../../src/sandbox/protocol/supervisor-connection.ts';
+import { descendants, LocalSupervisor, until } from './local-supervisor.ts';
+
+const PROGRAM = readFileSync(new URL('../../fixtures/mcp/guest-server.cjs', import.meta.url));
+const COUNT = { id: '1', method: 'tools/call', params: { name: 'count', arguments: {} } };
+
+let supervisor: LocalSupervisor;
+let requests = 0;
+beforeAll(async () => {
+  supervisor = await LocalSupervisor.start();
+  await supervisor.handle.writeFile('guest-server.cjs', PROGRAM);
+});
+afterAll(async () => {
+  await supervisor[Symbol.asyncDispose]();
+  rmSync(codeDirectory(), { recursive: true, force: true });
+});
+const codeDirectory = () => `/tmp/.longshore-code-${supervisor.guest}`;
+const server = { name: 'one', command: 'node', args: ['guest-server.cjs'], env: {} };
+const call = (name: string, input: Record<string, string>, execId: string) =>
+  supervisor.handle.callServer(server, { method: 'tools/call', params: { name, arguments: input } }, { execId });
+const log = async () => supervisor.handle.readFile('log', { encoding: 'utf-8' }).catch(() => '');
+
+/** A request with what the worker sends as it is, piece by piece. */
+async function request(name: string, pieces: string[], env: Record<string, string> = {}): Promise<{ end: ExecEnd; told: string }> {
+  const execId = `request-${(requests += 1)}`;
+  const { connection } = supervisor;
+  let told = '';
+  const run = { program: 'mcp-call' as const, argv: [name, 'tools/call'] };
+  const spec = { execId, run, cwd: '.', env, timeoutMs: 20_000, maxOutputBytes: 1_000_000, stdin: 'open' as const };
+  const ended = connection.run(spec, { previewBytes: 1000, onStdout: (chunk) => void (told += String(chunk)) });
+  for (const piece of pieces) await connection.input(execId, Buffer.from(piece), { end: false });
+  await connection.input(execId, Buffer.alloc(0), { end: true });
+  return { end: await ended, told };
+}
+
+/** The process of a request: a runner's child that has become the guest, and has executed nothing. */
+function processOfRequest(): number {
+  const mine = Number(supervisor.process.pid);
+  const [pid, ...more] = descendants(mine).filter(
+    (each) => factOf(each, 'cmdline') === factOf(mine, 'cmdline') && factOf(each, 'status').includes(`\nUid:\t${supervisor.guest}\t`),
+  );
+  expect(more).toEqual([]);
+  return pid ?? 0;
+}
+
+/** '' for a process that has ended. */
+function factOf(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+test('a request starts no program; its process has nothing of root, and the guest cannot look into it', async () => {
+  const asked = call('append', { line: 'a', until: 'go-on' }, 'call_a-1');
+  await until(async () => (await log()) === 'begin a\n');
+  const pid = processOfRequest();
+  const status = factOf(pid, 'status');
+  const user = supervisor.guest;
+  expect(status).toMatch(new RegExp(`^Uid:(\\t${user}){4}$`, 'm'));
+  expect(status).toMatch(new RegExp(`^Gid:(\\t${user}){4}$`, 'm'));
+  expect(status).toMatch(/^Groups:\s*$/m);
+  expect(status.match(/^Cap(Prm|Eff|Amb):\t0+$/gm)).toHaveLength(3);
+  // Its input and outputs, and the connection to the server.
+  expect(readdirSync(`/proc/${pid}/fd`)).toHaveLength(4);
+  const { stdout, stderr } = await supervisor.handle.run(`cd /proc/${pid}; cat mem; cat environ; cat maps; ls fd/; readlink exe`);
+  expect(stdout.text).toBe('');
+  expect(stderr.text.match(/Permission denied/g)).toHaveLength(4);
+  await supervisor.handle.writeFile('go-on', '');
+  expect(await asked).toMatchObject({ outcome: 'answered' });
+});
+
+test('when the guest ends the process of its request, the server is told to stop, and the caller that the answer was lost', async () => {
+  const before = await log();
+  const asked = call('append', { line: 'b', until: 'never' }, 'call_b-1');
+  await until(async () => (await log()) === `${before}begin b\n`);
+  await supervisor.handle.run(`kill -9 ${processOfRequest()}`);
+  expect(await asked).toEqual({ outcome: 'gone', why: 'its answer was lost on the way' });
+  await until(async () => (await log()) === `${before}begin b\ncancelled\n`);
+});
+
+test('the first complete line is the request, whatever workers have sent before it in part, and in how many pieces it comes', async () => {
+  await call('count', {}, 'call_c-1');
+  const whole = JSON.stringify(COUNT);
+  const { end, told } = await request('one', [`\n${whole.slice(0, -1)}`, '\n[]\n', whole.slice(0, 20), `${whole.slice(20)}\n`, `${whole}\n`]);
+  expect(end.exit).toMatchObject({ status: 'exited', exitCode: 0 });
+  expect(told.split('\n').map((line) => line.slice(0, 17))).toEqual(['{"type": "made"}', '{"type": "answer"', '']);
+  const none = await request('one', [`\n${whole.slice(0, -1)}`]);
+  expect([none.end.exit.exitCode, none.told]).toEqual([0, '']);
+});
+
+test.each([
+  ['no JSON', `b'nothing\\n'`, 'nothing\n'],
+  ['too deep', `b'[' * 50000 + b'\\n'`, `${'['.repeat(50_000)}\n`],
+  ['no text', `b'\\xff\\n'`, '�\n'],
+])('what a program of the guest answers in the place of a server is passed on and not read: %s', async (_what, said, told) => {
+  const listen = `import os, socket
+os.makedirs('code', 0o700, exist_ok=True)
+s = socket.socket(socket.AF_UNIX)
+s.bind('code/mcp-forged.sock')
+s.listen(1)
+c = s.accept()[0]
+c.recv(65536)
+c.sendall(${said})
+os.unlink('code/mcp-forged.sock')
+c.recv(65536)`;
+  const { execId } = await supervisor.handle.start(`exec python3 -c "${listen}"`);
+  const answered = await request('forged', [`${JSON.stringify(COUNT)}\n`], { LONGSHORE_CODE: 'code' });
+  expect(answered.end.exit).toMatchObject({ status: 'exited', exitCode: 0 });
+  expect(answered.told).toBe(told);
+  expect(await supervisor.handle.attach(execId)).toMatchObject({ exitCode: 0 });
+});
+
+test('a directory of sockets that others may enter is not used', async () => {
+  await supervisor.handle.run('mkdir open && chmod 755 open');
+  const { end, told } = await request('one', [`${JSON.stringify(COUNT)}\n`], { LONGSHORE_CODE: 'open' });
+  expect([end.exit.exitCode, end.stderr.head, told]).toEqual([1, 'open is not a directory of this user alone; remove it\n', '']);
+});
