@@ -12,7 +12,7 @@ const CALL = [join(PROGRAMS, 'interpreter_call.py'), 'one'];
 /** What a runner does with a request to a server. */
 const REQUEST = [
   '-c',
-  `import os, sys; sys.path.insert(0, sys.argv[1]); from as_guest import server_request; server_request.run(b'tools', os.environb)`,
+  `import os, sys; sys.path.insert(0, sys.argv[1]); from as_guest import server_request; server_request.run([b'tools'], os.environb)`,
   SUPERVISOR,
 ];
 

@@ -15,10 +15,11 @@ from shared.lean_modules import signal, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Mapping, NoReturn
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
 PROGRAM = os.fsencode(os.path.abspath(__file__))
-"""Stands for this in the arguments of a command; the name of the server follows."""
+"""Stands for this in the arguments of a command."""
 
 _COMES_UP = 30.0
 _COMES_UP_POLL = 0.02
@@ -28,13 +29,13 @@ _READ_SIZE = 65536
 _CREDENTIALS = struct.Struct('3i')
 
 
-def run(server: bytes, env: Mapping[bytes, bytes]) -> NoReturn:
-    """For a process that is the guest's already."""
+def run(arguments: Sequence[bytes], env: Mapping[bytes, bytes]) -> NoReturn:
+    """For a process that is the guest's already; the first argument is the name of the server."""
     code = 1
     try:
         # As programs in Python have it: a peer that is gone is an error of the write.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        code = _ask(server, env)
+        code = _ask(arguments[0], env)
     # Whatever the guest's programs have sent: what is above must not take it for a failure to start.
     except Exception as error:
         _write(2, f'{type(error).__name__}: {error}\n'.encode('utf-8', 'replace'))

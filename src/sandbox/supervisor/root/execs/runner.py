@@ -117,7 +117,7 @@ def _obey(user: Ids) -> NoReturn:
         os.chdir(cwd)
         if argv[0] == server_request.PROGRAM:
             os.close(_STATUS)
-            server_request.run(argv[1], env)
+            server_request.run(argv[1:], env)
         step = f'execute {os.fsdecode(argv[0])[:200]}'
         _execute_found(argv, env)
     except OSError as error:
