@@ -21,7 +21,7 @@ import { openParts, type BenchParts } from './parts.ts';
 import { measurePluginCall } from './plugin-call.ts';
 import { measurePluginsLoad } from './plugins-load.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
-import { measureServerRequest } from './server-request.ts';
+import { measureServerRequest } from './servers/server-request.ts';
 import { measureToolStep } from './tool-step.ts';
 import { measureWake } from './wake.ts';
 import { measureWarmClaim } from './warm-claim.ts';

@@ -1,4 +1,4 @@
-// A server of the Model Context Protocol, for bench/server-request.ts: it answers each request at once.
+// A server of the Model Context Protocol, for bench/servers/server-request.ts: it answers each request at once.
 const { createInterface } = require('node:readline');
 
 createInterface({ input: process.stdin }).on('line', (line) => {

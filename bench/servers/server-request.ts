@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import type { WorkerHandle } from '../src/sandbox/api/sandbox.ts';
-import { compare, timed, type Measurement } from './measure.ts';
-import type { BenchParts } from './parts.ts';
+import type { WorkerHandle } from '../../src/sandbox/api/sandbox.ts';
+import { compare, timed, type Measurement } from '../measure.ts';
+import type { BenchParts } from '../parts.ts';
 
-const PROGRAM = new URL('programs/echo-server.cjs', import.meta.url);
+const PROGRAM = new URL('../programs/echo-server.cjs', import.meta.url);
 const SERVER = { name: 'echo', command: 'node', args: ['echo-server.cjs'], env: {} };
 const REQUEST = { method: 'tools/call', params: { name: 'echo', arguments: {} } };
 const ROUNDS = 200;
