@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { knownOptions } from './known-options.ts';
+import { noJsonIn } from './no-json-in.ts';
 import { withoutUndefined } from './without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
@@ -15,7 +17,8 @@ export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
   const path = [what, ...(issue?.path ?? []).map(String)].join('.');
   if (issue?.code === 'unrecognized_keys') {
     const problem = `${shownKeys(issue.keys)} is no option`;
-    throw failure('INVALID_ARGUMENT', { what: path, problem, fix: `Use ${keysOf(schema).join(', ')}` });
+    const known = knownOptions(schema, issue.path) ?? ['what the guide names'];
+    throw failure('INVALID_ARGUMENT', { what: path, problem, fix: known.length === 0 ? 'Leave it out' : `Use ${known.join(', ')}` });
   }
   const problem = issue?.code === 'custom' ? issue.message : `it is ${showValue(issue?.input)}`;
   throw failure('INVALID_ARGUMENT', { what: path, problem, fix: fixOf(issue) });
@@ -43,18 +46,16 @@ function shownKeys(keys: string[]): string {
   return keys.length > MOST_SHOWN ? `${shown.join(', ')}, like ${keys.length - MOST_SHOWN} more,` : shown.join(', ');
 }
 
-function keysOf(schema: z.ZodType): string[] {
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : ['what the guide names'];
-}
-
 function fixOf(issue: z.core.$ZodIssue | undefined): string {
   switch (issue?.code) {
     case 'custom':
-      return String(issue.params?.['fix']);
+      return String(issue.params?.['fix'] ?? 'Correct it');
     case 'invalid_value':
       return `Use one of ${issue.values.map((value) => String(value)).join(', ')}`;
     case 'invalid_type':
       return `Give ${TYPES[issue.expected] ?? issue.expected}`;
+    case 'invalid_key':
+      return fixOf(issue.issues[0]);
     default:
       return upperFirst(issue?.message ?? 'give another');
   }
@@ -102,22 +103,26 @@ export const signal = z.custom<AbortSignal>(
   { params: { fix: 'Give the signal of an AbortController' }, error: 'it is no AbortSignal' },
 );
 
-/** Refuses a value so deep or so large that the checks after this one would overflow the stack. */
-const shallow = z.unknown().superRefine((value, context) => {
+/** Refuses a value so deep or so large that the checks after this one would overflow the stack, and names the place of what JSON does not have. */
+const readableJson = z.unknown().superRefine((value, context) => {
   const excess = excessOfValue(value);
-  if (excess === undefined) return;
-  context.addIssue({ code: 'custom', message: `it ${excess}`, params: { fix: 'Give a smaller and flatter object' }, input: value });
+  const add = (problem: string, fix: string, path: PropertyKey[] = []) =>
+    context.addIssue({ code: 'custom', message: `it ${problem}`, params: { fix }, path, input: value });
+  if (excess !== undefined) return add(excess, 'Give a smaller and flatter object');
+  const found = noJsonIn(value);
+  if (found)
+    add(`is ${showValue(found.value)}`, 'Give a value that JSON has: a text, a finite number, true, false, null, a list or a plain object', found.path);
 });
 
 /** JSON of a size that Temporal and Postgres accept. */
-export const jsonObject = shallow.pipe(z.record(z.string(), z.json())).superRefine((value, context) => {
+export const jsonObject = readableJson.pipe(z.record(z.string(), z.json())).superRefine((value, context) => {
   const { length } = JSON.stringify(value);
   if (length > MAX_JSON)
     context.addIssue({ code: 'custom', message: `it has ${length} characters as JSON`, params: { fix: `Give up to ${MAX_JSON}` }, input: value });
 });
 
 /** Any JSON value. */
-export const jsonValue = shallow.pipe(z.json({ error: 'give a JSON value, such as a text or an object' }));
+export const jsonValue = readableJson.pipe(z.json());
 
 const MAX_JSON = 1_000_000;
 const MOST_SHOWN = 3;

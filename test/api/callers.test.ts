@@ -274,6 +274,7 @@ test('what cannot be answered is a problem that says what to do, and nothing of 
       400,
       'body: "extra" is no option. Use agent, user, message, attachments, output, clientTools, tenant, unattended, closeWhenDone, conversationId',
     ],
+    [`/v1/conversations/${id}/fork?at=turn_1`, { method: 'POST', body: '{}' }, 400, 'query: "at" is no option. Leave it out'],
     ['/v1/conversations', { method: 'POST', body: '{"agent":"nobody","user":"u"}' }, 404, 'No agent named "nobody".'],
     [
       '/v1/conversations',

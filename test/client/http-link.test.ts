@@ -1,4 +1,7 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
 import { propagation } from '@opentelemetry/api';
+import { connect } from '../../src/client.ts';
 import { createHttpLink } from '../../src/client/http/http-link.ts';
 import { startProvider } from '../models/provider-server.ts';
 
@@ -23,3 +26,23 @@ test('a request names the trace of a program that has set up OpenTelemetry, and 
     ['Bearer lsk_test', TRACEPARENT],
   ]);
 });
+
+test('an error of the archive that is imported is not called one of the service', async () => {
+  await using service = await startProvider((response) => void response.end('{}'));
+  await using longshore = await connect({ url: service.url, apiKey: 'lsk_test' });
+  const imported = (...chunks: unknown[]) => longshore.import(broken(chunks));
+  await expect(imported(Buffer.from('a'))).rejects.toThrow(/^The disk is gone\.$/);
+  await expect(imported(Buffer.from('a'), { b: 1 })).rejects.toThrow('archive: it is an object. Give a stream of bytes, such as createReadStream(file)');
+  await expect(longshore.import(createReadStream('/nowhere.tar.gz'))).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a service that cannot be reached is named, whatever the archive is', async () => {
+  await using longshore = await connect({ url: 'http://127.0.0.1:9', apiKey: 'lsk_test' });
+  await expect(longshore.import(Readable.from([Buffer.from('a')]))).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE' });
+});
+
+/** Some chunks, and then an error. */
+async function* broken(chunks: unknown[]): AsyncGenerator<Uint8Array> {
+  yield* chunks as Uint8Array[];
+  throw new Error('The disk is gone.');
+}

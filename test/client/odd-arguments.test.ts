@@ -8,6 +8,11 @@ import { builtModule } from '../support/built-programs.ts';
 import { LARGE_VALUES, ODD_VALUES, openClient, start, wrongAnswers } from './odd-calls.ts';
 
 type Client = Awaited<ReturnType<typeof openClient>>;
+const JSON_ONLY = 'Give a value that JSON has: a text, a finite number, true, false, null, a list or a plain object';
+async function* chunks(...given: unknown[]) {
+  yield* given as Uint8Array[];
+}
+
 let client: Client;
 let stack: Client['stack'];
 let longshore: Longshore;
@@ -74,6 +79,28 @@ test.each([
   ],
   [() => connect({ agents: [{}] } as never), 'options of connect.agents: it is an array. Give a directory, or an array of agents'],
   [() => connect(7 as never), 'options of connect: it is 7. Give an object'],
+  [
+    () => longshore.start({ ...start, attachments: [{ name: 'a', data: 'YQ==', title: 'b' }] } as never),
+    'options of start.attachments.0: "title" is no option. Use name, mediaType, data, path',
+  ],
+  [
+    () => longshore.start({ ...start, clientTools: { map: { description: 'Shows a map.', schema: {} } } } as never),
+    'options of start.clientTools.map: "schema" is no option. Use description, parameters, output, timeout, otherwise, requireApproval',
+  ],
+  [
+    () => longshore.start({ ...start, clientTools: { 'a map': { description: 'Shows a map.' } } }),
+    'options of start.clientTools.a map: it is "a map". Has to be a letter, then letters, digits, - and _, 64 at most',
+  ],
+  [
+    () => longshore.start({ ...start, clientTools: { map: { description: 'Shows a map.', parameters: { type: 'array' } } } }),
+    'options of start.clientTools.map.parameters: has to be the JSON Schema of an object, with type: object. Correct it',
+  ],
+  [() => longshore.start({ ...start, output: { minimum: Infinity } }), `options of start.output.minimum: it is Infinity. ${JSON_ONLY}`],
+  [
+    () => longshore.giveResult(conversationId, { callId: 'c', result: { at: [new Date(0)], none: undefined } as never }),
+    `options of giveResult.result.at.0: it is an object. ${JSON_ONLY}`,
+  ],
+  [() => longshore.import(chunks(5)), 'archive: it is 5. Give a stream of bytes, such as createReadStream(file)'],
 ])('what is wrong is named: %#', async (call, message) => {
   await expect(call()).rejects.toThrow(message);
 });

@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import type { Socket } from 'node:net';
 import fastify, { LogController, type FastifyReply, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { read } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
@@ -83,6 +83,10 @@ export function createServer({ log, limits, previews, ended }: ServerParts): Api
     } catch (error) {
       return { error: error as Error };
     }
+  });
+  // An option that is written into the query, and belongs into the body, would mean nothing: somebody's file would be written for everybody.
+  server.addHook('onRoute', ({ url, schema }) => {
+    if (url.startsWith('/v1/') && schema?.body !== undefined) schema.querystring ??= z.strictObject({});
   });
   limitBodyTime(server);
   server.setSerializerCompiler(serializerCompiler);

@@ -8,14 +8,15 @@ import type { HttpLink } from './http-link.ts';
 export function createHttpImport(link: HttpLink, longshore: () => Longshore): ImportCalls<Chat> {
   return {
     async import(archive, given) {
-      const source = archiveOf(archive);
+      let ownError: { error: unknown } | undefined;
+      const source = archiveOf(archive, (error) => (ownError = { error }));
       const { files, ...rest } = importOptions(given);
       const query = new URLSearchParams({ ...rest, ...(files === false && { files: 'false' }) });
       const stream = Readable.toWeb(Readable.from(source, { objectMode: false })) as ReadableStream<Uint8Array>;
-      const answer = await link.open(`/v1/conversations/import?${query.toString()}`, {
-        method: 'POST',
-        stream,
-        headers: { 'content-type': 'application/gzip' },
+      const request = { method: 'POST' as const, stream, headers: { 'content-type': 'application/gzip' } };
+      const answer = await link.open(`/v1/conversations/import?${query.toString()}`, request).catch((error: unknown) => {
+        // What the source throws ends the request, too, and says nothing about the service.
+        throw ownError ? ownError.error : error;
       });
       const { conversationId, report } = (await answer.json()) as { conversationId: string; report: ImportReport };
       return { chat: createChat(longshore(), conversationId), report };

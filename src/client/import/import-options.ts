@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { z } from 'zod';
 import { id, name, readOptions } from '../../common/arguments.ts';
 import { showValue } from '../../common/show-value.ts';
@@ -14,8 +15,34 @@ const options = z.strictObject({
 
 export const importOptions = (given: unknown) => readOptions('options of import', options, given) as ImportOptions;
 
-export function archiveOf(given: unknown): ArchiveSource {
-  const source = given as Partial<AsyncIterable<Uint8Array>> | null | undefined;
-  if (typeof source === 'object' && typeof source?.[Symbol.asyncIterator] === 'function') return given as ArchiveSource;
-  throw failure('INVALID_ARGUMENT', { what: 'archive', problem: `it is ${showValue(given)}`, fix: 'Give a stream of bytes, such as createReadStream(file)' });
+/** Checks that a value is a source of bytes, and each of its chunks when it is read. `onError` is told of an error of the source itself. */
+export function archiveOf(given: unknown, onError: (error: unknown) => void = () => undefined): ArchiveSource {
+  const source = given as Partial<AsyncIterable<unknown>> | null | undefined;
+  if (typeof source !== 'object' || typeof source?.[Symbol.asyncIterator] !== 'function') throw refused(given);
+  return {
+    [Symbol.asyncIterator]: () => {
+      const iterator = (given as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+      return {
+        async next() {
+          try {
+            const { done, value } = await iterator.next();
+            if (done === true) return { done, value: undefined };
+            if (typeof value !== 'string' && !types.isUint8Array(value)) throw refused(value);
+            return { done: false, value: value as Uint8Array };
+          } catch (error) {
+            onError(error);
+            throw error;
+          }
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+function refused(given: unknown): Error {
+  return failure('INVALID_ARGUMENT', { what: 'archive', problem: `it is ${showValue(given)}`, fix: 'Give a stream of bytes, such as createReadStream(file)' });
 }
