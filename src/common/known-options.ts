@@ -5,9 +5,16 @@ export function knownOptions(schema: unknown, path: readonly PropertyKey[]): str
   if (schema instanceof z.ZodPipe) return knownOptions(schema.in, path) ?? knownOptions(schema.out, path);
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) return knownOptions(schema.unwrap(), path);
   const [key, ...rest] = path;
-  if (schema instanceof z.ZodObject && key === undefined) return schema.def.catchall instanceof z.ZodNever ? Object.keys(schema.shape) : undefined;
-  if (schema instanceof z.ZodObject) return knownOptions(schema.shape[String(key)], rest);
-  if (key === undefined) return undefined;
-  if (schema instanceof z.ZodArray) return knownOptions(schema.element, rest);
-  return schema instanceof z.ZodRecord ? knownOptions(schema.valueType, rest) : undefined;
+  return key === undefined ? optionsOf(schema) : knownOptions(partOf(schema, key), rest);
+}
+
+/** A schema that takes any key names none. */
+function optionsOf(schema: unknown): string[] | undefined {
+  return schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodNever ? Object.keys(schema.shape) : undefined;
+}
+
+function partOf(schema: unknown, key: PropertyKey): unknown {
+  if (schema instanceof z.ZodObject) return schema.shape[String(key)];
+  if (schema instanceof z.ZodArray) return schema.element;
+  return schema instanceof z.ZodRecord ? schema.valueType : undefined;
 }
