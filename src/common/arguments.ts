@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { knownOptions } from './known-options.ts';
-import { noJsonIn } from './no-json-in.ts';
+import { knownOptions } from './given/known-options.ts';
+import { noJsonIn } from './given/no-json-in.ts';
 import { withoutUndefined } from './without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import { excessOfValue } from '../contracts/foreign-json.ts';
