@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { stableJson } from '../../common/stable-json.ts';
-import { DEFAULT_LEASE_MS, MAX_CLIENT_RESULT_BYTES, type ClaimedCall, type ClientCall } from '../../contracts/client-tool.ts';
+import { DEFAULT_LEASE_MS, type ClaimedCall, type ClientCall } from '../../contracts/client-tool.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import { createCompiler } from '../../plugins/schemas/validate-arguments.ts';
-import { asKept } from '../../store/database/json-text.ts';
 import type { ClientCallRow } from '../../store/service/client-calls.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClientToolCalls } from './client-tool-types.ts';
+import { resultText } from './result-text.ts';
 
 interface Parts {
   store: Pick<Store, 'clientCalls'>;
@@ -56,7 +55,9 @@ export function createClientToolCalls({ store: { clientCalls }, tell }: Parts): 
       return claimed(await find(conversationId, callId));
     },
     async giveResult(conversationId, { callId, result, isError = false, holder }) {
-      const digest = digestOf(callId, result, isError);
+      const digest = createHash('sha256')
+        .update(resultText(callId, result, isError))
+        .digest();
       const before = await find(conversationId, callId);
       if (before.digest) return repeated(before, digest);
       if (!isError) await checkResult(before, result);
@@ -69,14 +70,6 @@ export function createClientToolCalls({ store: { clientCalls }, tell }: Parts): 
       await tellIfOpen(conversationId, callId);
     },
   };
-}
-
-/** @throws CLIENT_RESULT_TOO_LARGE */
-function digestOf(callId: string, result: Json, isError: boolean): Buffer {
-  const text = asKept(stableJson([result, isError]));
-  const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_CLIENT_RESULT_BYTES) throw failure('CLIENT_RESULT_TOO_LARGE', { callId, bytes, limit: MAX_CLIENT_RESULT_BYTES });
-  return createHash('sha256').update(text).digest();
 }
 
 /** @throws CLIENT_RESULT_INVALID */

@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 5_000;
 /** The call is not for this client any more. */
 const GONE: ErrorCode[] = ['CLIENT_CALL_ENDED', 'CLIENT_CALL_NOT_FOUND', 'CLIENT_RESULT_DIFFERENT', 'CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED'];
 /** The model is told what is wrong with the result. */
-const REFUSED: ErrorCode[] = ['CLIENT_RESULT_INVALID', 'CLIENT_RESULT_TOO_LARGE', 'INVALID_ARGUMENT'];
+const REFUSED: ErrorCode[] = ['CLIENT_RESULT_INVALID', 'CLIENT_RESULT_TOO_LARGE', 'BODY_TOO_LARGE', 'INVALID_ARGUMENT'];
 
 interface Serving {
   host: ToolsHost;

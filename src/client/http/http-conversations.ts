@@ -26,6 +26,7 @@ import {
 } from '../client-arguments.ts';
 import { answerOf } from '../answer-of-turn.ts';
 import { claimOptions, resultOptions } from '../client-tools/client-tool-arguments.ts';
+import { resultText } from '../client-tools/result-text.ts';
 import { replyOf, type EndedTurn } from '../end-of-turn.ts';
 import type { Chat, Longshore, SentMessage } from '../types.ts';
 import { attachmentsOf, httpAttachment } from './http-attachments.ts';
@@ -145,6 +146,7 @@ export function createHttpCalls(link: HttpLink): Calls {
     },
     async giveResult(conversation, given) {
       const { callId, ...body } = resultOptions(given);
+      resultText(callId, body.result, body.isError ?? false);
       await link.json(toolAt(conversation, callId, 'result'), { method: 'POST', body, isRepeatable: true });
     },
     interrupt: async (conversation) => signal(conversation, 'interrupt'),

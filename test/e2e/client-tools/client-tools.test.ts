@@ -1,5 +1,6 @@
-import type { Chat, Longshore } from '../../../src/client.ts';
+import { connect, type Chat, type Longshore } from '../../../src/client.ts';
 import { failure } from '../../../src/contracts/errors.ts';
+import { startApi } from '../../api/support.ts';
 import { installAgents, until, untilEvent, type Installation } from '../support.ts';
 
 /** Tools that a client runs, through the client that reaches Postgres and Temporal itself. */
@@ -108,6 +109,20 @@ test('an error of a handler, and a result that its schema forbids, are failed re
   expect(results.filter((text) => text.includes('is not what its tool declares: /opened'))).toHaveLength(1);
   await chat.close();
   await serving;
+}, 60_000);
+
+test('a result that is too large is a failed result, in this process and over HTTP', async () => {
+  await using service = await startApi(installation);
+  const { authorization } = await service.key(['conversations:read', 'conversations:write'], 'default');
+  await using remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
+  for (const client of [longshore, remote]) {
+    const chat = await client.start({ agent: 'opener', user: 'ann', message: 'Open it.' });
+    const serving = chat.tools({ open_file: () => 'x'.repeat(2_500_000) });
+    expect(await chat.reply()).toBe('It is open.');
+    expect(await resultsOf(chat)).toEqual([expect.stringMatching(/^The result of call "call_\w+" has 2500010 bytes|2500010 bytes/) as string]);
+    await chat.close();
+    await serving;
+  }
 }, 60_000);
 
 test('the same result may be given again, another one is refused, and one that comes too late', async () => {
