@@ -119,7 +119,7 @@ test('a result that is too large is a failed result, in this process and over HT
     const chat = await client.start({ agent: 'opener', user: 'ann', message: 'Open it.' });
     const serving = chat.tools({ open_file: () => 'x'.repeat(2_500_000) });
     expect(await chat.reply()).toBe('It is open.');
-    expect(await resultsOf(chat)).toEqual([expect.stringMatching(/^The result of call "call_\w+" has 2500010 bytes|2500010 bytes/) as string]);
+    expect(await resultsOf(chat)).toEqual([expect.stringContaining('2500010 bytes') as string]);
     await chat.close();
     await serving;
   }
