@@ -8,8 +8,9 @@ import { pauseIsDue } from './state/pause-state.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
 
-/** The report of a result may be lost. Milliseconds. */
-const LOOK_AGAIN_MS = 60 * 60_000;
+/** The report of a result is lost when its client dies at that moment. The first look comes early, and the later ones ever more seldom. Milliseconds. */
+const FIRST_LOOK_MS = 15_000;
+const LAST_LOOKS_MS = 60 * 60_000;
 /** The clock of the database decides whether the time of a call is over, and a timer may be a little early. Milliseconds. */
 const LEAST_MS = 100;
 
@@ -18,12 +19,12 @@ export async function followClientTool(running: RunningConversation, place: Step
   const { data } = running;
   openClientCall(data, call);
   try {
-    for (;;) {
+    for (let looks = 0; ; looks += 1) {
       await condition(() => mustEnd(data) || !pauseIsDue(data, 'call'));
       if (mustEnd(data)) return { outcome: 'detached', sandboxTier: data.sandboxTier };
       beginAttach(data, call.callId);
       const end = await attachCall(running, place, call, round);
-      if (end.outcome === 'suspended') await untilAnswered(running, call, end.client);
+      if (end.outcome === 'suspended') await untilAnswered(running, call, { ...end.client, looks });
       else if (end.outcome !== 'detached' && end.outcome !== 'cancelled') return end;
     }
   } finally {
@@ -32,11 +33,15 @@ export async function followClientTool(running: RunningConversation, place: Step
   }
 }
 
-/** Waits until a client has answered, until the time of the call is over, or until the turn has to end. */
-export async function untilAnswered(running: RunningConversation, { callId }: ProposedCall, { leftMs }: TimeLeft = {}): Promise<void> {
+/** Waits until a client has answered, until it is time for another look (`looks`: how many there were), until the time of the call is over, or until the turn has to end. */
+export async function untilAnswered(
+  running: RunningConversation,
+  { callId }: ProposedCall,
+  { leftMs, looks = 0 }: TimeLeft & { looks?: number } = {},
+): Promise<void> {
   const { data } = running;
   beginWait(data, callId, leftMs === undefined ? undefined : Date.now() + leftMs);
   running.show();
-  const waitsMs = Math.max(LEAST_MS, Math.min(LOOK_AGAIN_MS, leftMs ?? LOOK_AGAIN_MS));
+  const waitsMs = Math.max(LEAST_MS, Math.min(LAST_LOOKS_MS, FIRST_LOOK_MS * 2 ** looks, leftMs ?? Infinity));
   await condition(() => mustEnd(data) || isAnswered(data, callId), waitsMs, { summary: 'a client has this long' });
 }

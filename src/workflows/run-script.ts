@@ -64,12 +64,12 @@ async function follow(script: Script, call: ProposedCall, calls: ProposedCall[])
     }
   };
   begin(calls);
-  for (;;) {
+  for (let looks = 0; ; looks += 1) {
     const known = [...open.keys()];
     const end = await attachWithin(script, call, known);
     if (end.outcome === 'suspended') {
       begin(end.calls);
-      if (call.client) await untilAnswered(running, call, end.client);
+      if (call.client) await untilAnswered(running, call, { ...end.client, looks });
       else if (call.waits) await untilReady(running, call, end);
       else if (end.calls.length === 0) await condition(() => mustEnd(data) || known.some((callId) => !open.has(callId)));
       continue;

@@ -142,6 +142,16 @@ test('the same result may be given again, another one is refused, and one that c
   await chat.close();
 }, 60_000);
 
+test('a result whose client died before it told anybody of it is found after some seconds', async () => {
+  await using chat = await start('opener');
+  const callId = await waitingCall(chat);
+  const { clientCalls } = installation.store;
+  await clientCalls.claim(callId, 'dead', 60_000);
+  expect(await clientCalls.answer(callId, 'dead', { result: { opened: true }, isError: false, digest: Buffer.from('digest') })).toBe(true);
+  expect(await chat.reply()).toBe('It is open.');
+  expect(await resultsOf(chat)).toEqual(['{"opened":true}']);
+}, 60_000);
+
 test('when no result comes in time, the model is told what is known', async () => {
   await using chat = await start('hasty');
   expect(await chat.reply()).toBe('Then not.');
