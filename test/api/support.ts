@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { createApi, type ApiLimits, type ApiParts } from '../../src/api/create-api.ts';
 import type { Api } from '../../src/api/http/route-parts.ts';
+import { connect, type Longshore } from '../../src/client.ts';
 import { openClientParts } from '../../src/client/open-client-parts.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import type { Scope } from '../../src/contracts/api-key.ts';
@@ -13,6 +14,8 @@ export interface TestApi extends AsyncDisposable {
   api: Api;
   /** A new key, as the header that has it. */
   key(scopes?: Scope[], tenant?: string): Promise<{ authorization: string }>;
+  /** A client over HTTP with a new key; the caller disposes of it. */
+  connect(scopes?: Scope[], tenant?: string): Promise<Longshore>;
 }
 
 export async function startApi(
@@ -24,13 +27,14 @@ export async function startApi(
   const client = await openClientParts({ log }, loadConfig(environment));
   const api = await createApi({ client, log, version: '0.0.0-test', stopping: new AbortController().signal, limits, ...more });
   await api.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${(api.server.address() as AddressInfo).port}`;
+  const keyText = async (scopes: Scope[] = ['conversations:read', 'conversations:write', 'approvals:resolve'], tenant?: string) =>
+    (await longshore.keys.create({ name: 'test', scopes, ...(tenant !== undefined && { tenant }) })).text;
   return {
-    url: `http://127.0.0.1:${(api.server.address() as AddressInfo).port}`,
+    url,
     api,
-    async key(scopes = ['conversations:read', 'conversations:write', 'approvals:resolve'], tenant) {
-      const { text } = await longshore.keys.create({ name: 'test', scopes, ...(tenant !== undefined && { tenant }) });
-      return { authorization: `Bearer ${text}` };
-    },
+    key: async (scopes, tenant) => ({ authorization: `Bearer ${await keyText(scopes, tenant)}` }),
+    connect: async (scopes, tenant) => connect({ url, apiKey: await keyText(scopes, tenant) }),
     async [Symbol.asyncDispose]() {
       await api.close();
       await Promise.all([client.temporal.close(), client.store[Symbol.asyncDispose]()]);

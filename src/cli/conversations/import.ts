@@ -47,7 +47,7 @@ export function importCommand(cli: Cli): Command {
     );
 }
 
-/** Opens the file when it is read: a stream that nobody reads has nobody for its error. */
+/** Opens the file only when it is read: the error of a stream that is not read would end the process. */
 async function* counted(file: string, source: () => AsyncIterable<Buffer>, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
   try {
     for await (const piece of source()) {

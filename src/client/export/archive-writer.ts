@@ -52,3 +52,6 @@ function writerOf(tar: Pack, signal: AbortSignal): ArchiveWriter {
 async function* piecesOf(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
+
+/** The content of a directory. */
+export async function* nothing(): AsyncGenerator<Uint8Array> {}

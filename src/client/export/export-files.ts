@@ -6,7 +6,7 @@ import { answerIn } from '../../hosts/client/exchanges.ts';
 import type { HostClient, Target } from '../../hosts/client/host-client.ts';
 import type { OpenCall } from '../../hosts/client/open-call.ts';
 import type { PackedDirectory } from '../../sandbox/api/directory-archives.ts';
-import type { ArchiveWriter } from './archive-writer.ts';
+import { nothing, type ArchiveWriter } from './archive-writer.ts';
 
 type Failure = PackedDirectory['failures'][number];
 
@@ -70,5 +70,3 @@ function problemOf(name: string, type: string | null | undefined): string | unde
   if (name.startsWith('/') || name.split('/').includes('..')) return 'leads out of the directory';
   return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -27,7 +27,7 @@ export interface ArchiveReader extends AsyncDisposable {
   putBack(entry: ArchiveEntry): void;
 }
 
-/** Reads a `.tar.gz` that nobody has checked, at the pace of its reader. @throws IMPORT_INVALID when it is none, or is cut */
+/** Reads a `.tar.gz`, of which nothing is checked before, at the pace of its reader. @throws IMPORT_INVALID when it is no `.tar.gz`, or is not complete */
 export function readArchive(source: ArchiveSource, signal: AbortSignal): ArchiveReader {
   const input = Readable.from(source, { objectMode: false });
   const gunzip = createGunzip();
@@ -76,6 +76,9 @@ async function* contentOf(entry: Entry): AsyncGenerator<Buffer> {
     throw damaged(error);
   }
 }
+
+/** What to do about an archive that is not as an export writes it. */
+export const AS_WRITTEN = 'Give a file as an export has written it';
 
 export function invalid(problem: string, fix: string): LongshoreError {
   return failure('IMPORT_INVALID', { problem: visibleLine(problem), fix: visibleLine(fix) });

@@ -75,3 +75,9 @@ export const ABOUT = z.looseObject({
   events: counted,
 });
 export type About = z.infer<typeof ABOUT>;
+
+/** The first problem of a value that does not fit, with its place in the value. */
+export function problemIn({ issues: [issue] }: z.ZodError): string {
+  const place = (issue?.path ?? []).map(String).join('.');
+  return `${place === '' ? '' : `${place}: `}${issue?.message ?? 'unknown'}`;
+}

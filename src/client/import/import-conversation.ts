@@ -8,7 +8,7 @@ import type { HostClient } from '../../hosts/client/host-client.ts';
 import type { Store } from '../../store/store.ts';
 import { EXPORT_FORMAT } from '../export/export-types.ts';
 import { invalid, readArchive, type ArchiveReader } from './archive-reader.ts';
-import { ABOUT, type About } from './entry-schema.ts';
+import { ABOUT, problemIn, type About } from './entry-schema.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 import { parse, readText, skip } from './read-lines.ts';
 import { readParts } from './read-parts.ts';
@@ -38,7 +38,7 @@ const GIVE = 'Give a file that an export has written';
 const ORDER = 'README.md, conversation.json, transcript.md, transcript.jsonl, events.jsonl, attachments/, files/';
 
 /**
- * Makes a conversation of an archive that nobody has checked. It exists for others when all of it has been read; an archive that is refused leaves nothing.
+ * Makes a conversation of an archive, of which nothing is trusted. Others can use the conversation when all of the archive has been read; an archive that is refused leaves nothing.
  * @throws IMPORT_INVALID, CONVERSATION_EXISTS, AGENT_NOT_FOUND, HOST_AWAY when the archive has files and no worker is there to take them
  */
 export async function importConversation(
@@ -107,6 +107,5 @@ function aboutIn(value: unknown): About {
   }
   const parsed = ABOUT.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`conversation.json is not that of an export (${(issue?.path ?? []).map(String).join('.')}: ${issue?.message ?? 'unknown'})`, GIVE);
+  throw invalid(`conversation.json is not that of an export (${problemIn(parsed.error)})`, GIVE);
 }

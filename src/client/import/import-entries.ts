@@ -1,15 +1,14 @@
 import { isStoredMedia, type StoredMedia } from '../../contracts/attachments/media.ts';
 import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ImportPlace, Imports } from '../../store/conversation/imports.ts';
-import { invalid, type ArchiveEntry } from './archive-reader.ts';
-import { ENTRY, type About } from './entry-schema.ts';
+import { AS_WRITTEN, invalid, type ArchiveEntry } from './archive-reader.ts';
+import { ENTRY, problemIn, type About } from './entry-schema.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 import { readLines, type Line } from './read-lines.ts';
 
 /** Bytes of what is stored at once. */
 const BATCH = 4 * 1024 * 1024;
 const NEWLINE = Buffer.from('\n');
-const WHOLE = 'Give a file as an export has written it';
 
 /** An attachment that an entry refers to. */
 export type Referred = StoredMedia & { of: 'message' | 'result' };
@@ -23,13 +22,13 @@ export interface ReadTranscript {
   declarations: number;
 }
 
-/** Stores the entries of `transcript.jsonl`, each as it is, but for what a client had declared: whoever goes on declares its own tools. */
+/** Stores the entries of `transcript.jsonl`, each as it is, but without the tools that clients had declared: a client that continues the conversation declares its own. */
 export async function importTranscript(imports: Imports, place: ImportPlace, file: ArchiveEntry, about: About): Promise<ReadTranscript> {
   const read: ReadTranscript = { count: 0, last: undefined, attachments: new Map(), declarations: 0 };
   let [batch, bytes]: [StoredEntry[], number] = [[], 0];
   for await (const line of readLines(file, { ofLine: IMPORT_LIMITS.entry, ofFile: IMPORT_LIMITS.transcript })) {
     const stored = entryOf(line, file.name);
-    if (stored.seq <= (read.last?.seq ?? 0)) throw invalid(`line ${line.number} of ${file.name} has the number ${stored.seq} again or too late`, WHOLE);
+    if (stored.seq <= (read.last?.seq ?? 0)) throw invalid(`line ${line.number} of ${file.name} has the number ${stored.seq} again or too late`, AS_WRITTEN);
     if (stored.entry.role === 'user' && stored.entry.clientTools) {
       delete stored.entry.clientTools;
       read.declarations += 1;
@@ -65,7 +64,7 @@ export async function importEvents(
   };
   for await (const { number, text, value } of readLines(file, { ofLine: IMPORT_LIMITS.event, ofFile: IMPORT_LIMITS.events })) {
     const { seq, type } = (value ?? {}) as { seq?: unknown; type?: unknown };
-    if (!Number.isSafeInteger(seq) || typeof type !== 'string') throw invalid(`line ${number} of ${file.name} is no event`, WHOLE);
+    if (!Number.isSafeInteger(seq) || typeof type !== 'string') throw invalid(`line ${number} of ${file.name} is no event`, AS_WRITTEN);
     [count, lastSeq] = [count + 1, seq as number];
     const line = Buffer.from(text);
     batch.push(line, NEWLINE);
@@ -80,9 +79,7 @@ export async function importEvents(
 function entryOf({ number, value }: Line, name: string): StoredEntry {
   const parsed = ENTRY.safeParse(value);
   if (parsed.success) return parsed.data as StoredEntry;
-  const [issue] = parsed.error.issues;
-  const at = (issue?.path ?? []).map(String).join('.');
-  throw invalid(`line ${number} of ${name} is no entry of a transcript (${at === '' ? '' : `${at}: `}${issue?.message ?? 'unknown'})`, WHOLE);
+  throw invalid(`line ${number} of ${name} is no entry of a transcript (${problemIn(parsed.error)})`, AS_WRITTEN);
 }
 
 function noteAttachments(attachments: Map<string, Referred>, { entry }: StoredEntry): void {
@@ -98,6 +95,6 @@ function checkCount(name: string, found: { count: number; lastSeq: number }, exp
   if (found.count === expected.count && found.lastSeq === expected.lastSeq) return;
   throw invalid(
     `${name} has ${found.count} lines up to number ${found.lastSeq}, and conversation.json says ${expected.count} up to ${expected.lastSeq}`,
-    WHOLE,
+    AS_WRITTEN,
   );
 }

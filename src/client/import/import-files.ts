@@ -4,7 +4,7 @@ import { sandboxIdOf } from '../../contracts/ids.ts';
 import type { ImportReport } from '../../contracts/imports/import.ts';
 import { upload } from '../../hosts/client/exchanges.ts';
 import type { HostClient } from '../../hosts/client/host-client.ts';
-import { createArchive, type ArchiveWriter } from '../export/archive-writer.ts';
+import { createArchive, nothing, type ArchiveWriter } from '../export/archive-writer.ts';
 import { invalid, type ArchiveEntry, type ArchiveReader } from './archive-reader.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 
@@ -122,5 +122,3 @@ function parentsOf(name: string): string[] {
 function show(path: string): string {
   return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path);
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -1,6 +1,5 @@
 import { excessOf, tryParseForeign } from '../../contracts/foreign-json.ts';
-import type { ArchiveEntry } from './archive-reader.ts';
-import { invalid } from './archive-reader.ts';
+import { AS_WRITTEN, invalid, type ArchiveEntry } from './archive-reader.ts';
 import { IMPORT_LIMITS } from './import-limits.ts';
 
 export interface Line {
@@ -10,7 +9,6 @@ export interface Line {
 }
 
 const NEWLINE = 0x0a;
-const FIX = 'Give a file as an export has written it';
 
 /** The lines of a file of JSON lines. @throws IMPORT_INVALID with the file and the line */
 export async function* readLines({ name, content }: ArchiveEntry, most: { ofLine: number; ofFile: number }): AsyncGenerator<Line> {
@@ -32,7 +30,7 @@ export async function* readLines({ name, content }: ArchiveEntry, most: { ofLine
       const to = at === -1 ? piece.length : at;
       held.push(piece.subarray(from, to));
       heldBytes += to - from;
-      if (heldBytes > most.ofLine) throw invalid(`line ${number + 1} of ${name} has more than ${most.ofLine} bytes`, FIX);
+      if (heldBytes > most.ofLine) throw invalid(`line ${number + 1} of ${name} has more than ${most.ofLine} bytes`, AS_WRITTEN);
       if (at !== -1) yield take();
       from = to + 1;
     }
@@ -50,7 +48,7 @@ export async function readBytes({ name, content }: ArchiveEntry, most: number): 
   let total = 0;
   for await (const piece of content) {
     total += piece.length;
-    if (total > most) throw invalid(`${name} has more than ${most} bytes`, FIX);
+    if (total > most) throw invalid(`${name} has more than ${most} bytes`, AS_WRITTEN);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
@@ -60,20 +58,20 @@ export async function readBytes({ name, content }: ArchiveEntry, most: number): 
 export async function skip({ content }: ArchiveEntry, skipped: { bytes: number } = { bytes: 0 }): Promise<void> {
   for await (const piece of content) {
     skipped.bytes += piece.length;
-    if (skipped.bytes > IMPORT_LIMITS.skipped) throw invalid('it has too much that no import reads', FIX);
+    if (skipped.bytes > IMPORT_LIMITS.skipped) throw invalid('it has too much that no import reads', AS_WRITTEN);
   }
 }
 
 export function parse(text: string, what: string): unknown {
   const value = tryParseForeign(text);
   if (value !== undefined) return value;
-  throw invalid(`${what} ${excessOf(text) ?? 'is no JSON'}`, FIX);
+  throw invalid(`${what} ${excessOf(text) ?? 'is no JSON'}`, AS_WRITTEN);
 }
 
 function decode(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw invalid(`${what} is no UTF-8`, FIX);
+    throw invalid(`${what} is no UTF-8`, AS_WRITTEN);
   }
 }

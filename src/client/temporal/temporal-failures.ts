@@ -3,7 +3,7 @@ import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } fro
 import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 
-/** Nobody has started it; it was begun and its workflow has not started yet; it has ended. */
+/** `unknown`: there is no such conversation. `not-started`: it has a row and no workflow yet. `closed`: it has ended. */
 export type Absence = 'unknown' | 'not-started' | 'closed';
 
 const MISSING = { unknown: 'CONVERSATION_NOT_FOUND', 'not-started': 'CONVERSATION_UNSTARTED', closed: 'CONVERSATION_CLOSED' } as const;

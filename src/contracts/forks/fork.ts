@@ -44,7 +44,7 @@ export interface ForkActivities<Tier> {
   forkSandbox(args: ForkSandboxArgs): Promise<ForkSandboxResult<Tier>>;
 }
 
-/** What the workflow of a conversation is told of a fork of it. */
+/** What the workflow of a conversation is told when a fork of it is made. */
 export interface ForkedSignal {
   conversationId: string;
   /** How many forks of it there are, with this one. */

@@ -2,7 +2,7 @@ import { insertEvents } from '../database/event-sql.ts';
 
 /** An attempt at the same import that has not completed gives way to this one. */
 export const GIVE_WAY = `delete from conversations c using imports i
-  where c.conversation_id = $1 and i.conversation_id = c.conversation_id and i.transcript_seq is null and i.digest = $2 and c.tenant_id = $3`;
+  where c.conversation_id = $1 and i.conversation_id = c.conversation_id and i.report is null and i.digest = $2 and c.tenant_id = $3`;
 
 /** The row is one of a conversation that is being removed, a day later, until the import is complete. */
 export const BEGIN = `with made as (
@@ -14,7 +14,7 @@ export const BEGIN = `with made as (
 /** The import, while it is the attempt `$2` that may add to it. Others wait until the statement has ended. */
 const PLACE = `place as (
     select i.conversation_id from imports i join conversations c using (conversation_id)
-    where i.conversation_id = $1 and i.attempt = $2 and i.transcript_seq is null and c.removing_at > clock_timestamp() for no key update of c
+    where i.conversation_id = $1 and i.attempt = $2 and i.report is null and c.removing_at > clock_timestamp() for no key update of c
   )`;
 
 export const ADD_ENTRIES = `with ${PLACE}, added as (
@@ -42,7 +42,7 @@ export const COMPLETE = `with ${PLACE}, adopted as (
     returning c.conversation_id, c.event_seq, c.transcript_seq
   ), logged as (${insertEvents('$5')}
   ), marked as (
-    update imports set transcript_seq = counter.transcript_seq, report = $7 from counter where imports.conversation_id = counter.conversation_id
+    update imports set report = $7 from counter where imports.conversation_id = counter.conversation_id
   ), taken_back as (
     insert into rewinds (conversation_id, after_seq, hidden)
     select conversation_id, counter.transcript_seq, hidden.numbers from counter cross join (

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { connect, type Chat, type Longshore } from '../../../src/client.ts';
+import type { Chat, Longshore } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, type Installation } from '../support.ts';
@@ -29,8 +29,7 @@ beforeAll(async () => {
   });
   await installation.startWorker().ready;
   service = await startApi(installation);
-  const { authorization } = await service.key(['admin']);
-  remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
+  remote = await service.connect(['admin']);
   directory = await mkdtemp(join(tmpdir(), 'longshore-diff-'));
   chat = await installation.longshore.start({ agent: 'keeper', user: 'user-1', message: 'Go.' });
   await chat.reply();

@@ -1,4 +1,4 @@
-import { connect, type Chat } from '../../../src/client.ts';
+import type { Chat } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, untilEvent, type Installation } from '../support.ts';
@@ -94,8 +94,7 @@ test('an unknown checkpoint is refused, over HTTP and on the command line, too',
   const chat = await start('keeper');
   await chat.reply();
   await expect(chat.rewind('cp_9_none')).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
-  const { authorization } = await service.key(['admin']);
-  await using remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
+  await using remote = await service.connect(['admin']);
   const listed = await remote.checkpoints(chat.id);
   expect(listed).toEqual(await chat.checkpoints());
   await expect(remote.rewind(chat.id, 'cp_9_none')).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });

@@ -1,4 +1,4 @@
-import { connect, type Chat, type Longshore } from '../../../src/client.ts';
+import type { Chat, Longshore } from '../../../src/client.ts';
 import { failure } from '../../../src/contracts/errors.ts';
 import { startApi } from '../../api/support.ts';
 import { installAgents, until, untilEvent, type Installation } from '../support.ts';
@@ -113,8 +113,7 @@ test('an error of a handler, and a result that its schema forbids, are failed re
 
 test('a result that is too large is a failed result, in this process and over HTTP', async () => {
   await using service = await startApi(installation);
-  const { authorization } = await service.key(['conversations:read', 'conversations:write'], 'default');
-  await using remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
+  await using remote = await service.connect(['conversations:read', 'conversations:write'], 'default');
   for (const client of [longshore, remote]) {
     const chat = await client.start({ agent: 'opener', user: 'ann', message: 'Open it.' });
     const serving = chat.tools({ open_file: () => 'x'.repeat(2_500_000) });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, type Chat, type Longshore } from '../../../src/client.ts';
+import type { Chat, Longshore } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, type Installation } from '../support.ts';
@@ -24,8 +24,7 @@ beforeAll(async () => {
   });
   await installation.startWorker().ready;
   service = await startApi(installation);
-  const { authorization } = await service.key(['admin']);
-  remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
+  remote = await service.connect(['admin']);
   directory = await mkdtemp(join(tmpdir(), 'longshore-export-'));
   chat = await installation.longshore.start({ agent: 'maker', user: 'user-1', message: HOSTILE });
   await chat.reply();

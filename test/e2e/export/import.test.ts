@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { connect, type Chat, type ImportOptions, type Longshore, type StoredEntry } from '../../../src/client.ts';
 import { pino } from 'pino';
+import { runCommand } from '../../../src/platform/run-command.ts';
 import { openDatabase } from '../../../src/store/database/database.ts';
 import { deferred } from '../../../src/common/deferred.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
@@ -36,8 +37,7 @@ beforeAll(async () => {
   worker = installation.startWorker();
   await worker.ready;
   service = await startApi(installation);
-  const { authorization } = await service.key(['admin']);
-  remote = await connect({ url: service.url, apiKey: authorization.slice('Bearer '.length) });
+  remote = await service.connect(['admin']);
   directory = await mkdtemp(join(tmpdir(), 'longshore-import-'));
   source = await installation.longshore.start({
     agent: 'maker',
@@ -126,6 +126,24 @@ test('is the same conversation when it is repeated with the same id, through any
   expect(line).toMatchObject({ code: 0, out: expect.stringMatching(/^again\n/) as string });
   expect(line.out + line.err).toContain(`Imported from ${source.id}, as exported at ${first.report.from.exportedAt}: 4 entries, 1 attachments, 9 files with`);
 }, 120_000);
+
+test('may be unpacked and packed again with the usual programs, in the same order', async () => {
+  const [before, after] = [join(directory, 'before.tar.gz'), join(directory, 'after.tar.gz')];
+  await writeFile(before, archive);
+  const order = 'README.md conversation.json transcript.md transcript.jsonl events.jsonl attachments files files-left-out.json';
+  const { code } = await runCommand('sh', [
+    '-c',
+    `mkdir "$1/parts" && tar -xzf "$2" -C "$1/parts" && tar -czf "$3" -C "$1/parts" ${order}`,
+    'sh',
+    directory,
+    before,
+    after,
+  ]);
+  expect(code).toBe(0);
+  const { chat, report: told } = await give(await readFile(after));
+  expect(told).toMatchObject({ ...report, files: { count: 9 } });
+  expect((await chat.transcript()).slice(0, -1)).toEqual(await source.transcript());
+}, 60_000);
 
 test('takes the tenant from the caller alone, and needs a scope of its own', async () => {
   const post = async (scopes: Parameters<TestApi['key']>[0], tenant: string, query = '') =>

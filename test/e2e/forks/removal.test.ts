@@ -3,6 +3,7 @@ import type { Chat } from '../../../src/client.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, until, untilEvent, type Installation } from '../support.ts';
+import { lastOutput, say } from './talk.ts';
 
 /** Removal of a source leaves its forks whole, and removal of a fork its source; an erasure of their user removes all. A fork counts as a conversation. */
 const TABLES = [
@@ -38,15 +39,6 @@ async function start(tenant: string): Promise<Chat> {
   const chat = await installation.longshore.start({ agent: 'keeper', user: 'user-1', tenant, message: 'Go.', attachments });
   expect(await chat.reply()).toBe('Wrote one.');
   return chat;
-}
-async function say(chat: Chat, text: string): Promise<string> {
-  const { turnId } = await chat.send(text);
-  return chat.reply(turnId);
-}
-async function lastOutput(chat: Chat): Promise<unknown> {
-  const last = (await chat.transcript()).findLast(({ entry }) => entry.role === 'tool')?.entry;
-  const [part] = last?.role === 'tool' ? last.content : [];
-  return part?.type === 'text' ? (JSON.parse(part.text) as { stdout: string }).stdout : undefined;
 }
 const said = async (chat: Chat) =>
   (await chat.transcript()).flatMap(({ entry, rewound }) =>

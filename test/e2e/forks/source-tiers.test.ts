@@ -1,6 +1,7 @@
 import type { Chat, ConversationStatus } from '../../../src/client.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { installAgents, until, untilEvent, type Installation } from '../support.ts';
+import { lastOutput, say } from './talk.ts';
 
 /** A fork of a source at rest has its files, and the source is left as it was. */
 type Tier = ConversationStatus['sandboxTier'];
@@ -43,15 +44,6 @@ afterAll(async () => {
 }, 180_000);
 
 const start = (agent: string) => installation.longshore.start({ agent, user: 'user-1', message: 'Go.' });
-async function say(chat: Chat, text = 'On.'): Promise<string> {
-  const { turnId } = await chat.send(text);
-  return chat.reply(turnId);
-}
-async function lastOutput(chat: Chat): Promise<unknown> {
-  const last = (await chat.transcript()).findLast(({ entry }) => entry.role === 'tool')?.entry;
-  const [part] = last?.role === 'tool' ? last.content : [];
-  return part?.type === 'text' ? (JSON.parse(part.text) as { stdout: string }).stdout : undefined;
-}
 const notes = async (chat: Chat) => (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
 const turnsOf = async (chat: Chat) => [...new Set((await chat.transcript()).map(({ turnId }) => turnId))];
 const isReady = (fork: Chat) => untilEvent(fork, ({ type }) => type === 'fork.ready');

@@ -113,7 +113,7 @@ function layOutStill(context: DockerContext, sandboxId: string, row: NewRow, pro
   );
 }
 
-/** An attempt that has died may have left it frozen, although nobody paused it. */
+/** An attempt that has died may have left it frozen, although its conversation is not paused. */
 async function wakeAgain(context: DockerContext, sandboxId: string, staysFrozen: () => Promise<boolean>): Promise<void> {
   const row = await context.rows.get(sandboxId);
   if (row?.state !== 'frozen' || row.paused !== true || (await staysFrozen())) return;

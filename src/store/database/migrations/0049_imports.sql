@@ -10,9 +10,7 @@ create table imports (
   digest text not null,
   -- The attempt that may add to it; one that another attempt has replaced may not.
   attempt text not null,
-  -- The last entry of the transcript that it has from there. Null until it is complete.
-  transcript_seq integer,
-  -- What it has brought in.
+  -- What it has brought in. Null until it is complete.
   report json,
   made_at timestamptz not null default clock_timestamp()
 );
