@@ -108,6 +108,15 @@ test('a sub-agent that is known is started again, since its workflow may be miss
 });
 
 test.each([
+  ['agents:run', ['agent.started', 'agent.ended']],
+  ['agents:start', ['agent.started']],
+])('a %s whose worker died behind the start logs the start, also when its sub-agent has ended meanwhile', async (tool, logged) => {
+  const { done, outcome } = callOf(tool, task, { rows: { [CHILD]: childOf('conv_parent', 'closed') } });
+  await outcome();
+  expect(done).toEqual(logged);
+});
+
+test.each([
   ['an empty share', { share: { tokens: 0 } }, "Nothing is left of this conversation's budget of tokens for another agent. Go on without it."],
   ['the deepest level', { path: ['a', 'b', 'c'] }, 'Agents may give tasks to agents 3 levels deep, not deeper. Do this task yourself.'],
 ])('%s starts nothing', async (_what, more, text) => {

@@ -31,6 +31,7 @@ export async function runAgent(run: AgentRun): Promise<RunOutcome> {
   const conversationId = subAgentId(run.args.callId);
   const known = await run.store.conversations.get(conversationId);
   if (known?.state !== 'closed') return (await begin(run, conversationId, known)) ?? { outcome: 'suspended', calls: [], waitsFor: [conversationId] };
+  await logStart(run, conversationId);
   const { outcome, answer, why } = await answerIn(run, known);
   if (outcome === 'finished') return { outcome: 'returned', result: answer ?? SILENT };
   const rest = answer === undefined ? 'It said nothing.' : `What it said last:\n${typeof answer === 'string' ? answer : JSON.stringify(answer)}`;
@@ -42,6 +43,7 @@ export async function startAgent(run: AgentRun): Promise<RunOutcome> {
   const conversationId = subAgentId(run.args.callId);
   const known = await run.store.conversations.get(conversationId);
   const refused = known?.state === 'closed' ? undefined : await begin(run, conversationId, known);
+  if (known?.state === 'closed') await logStart(run, conversationId);
   const next = `A message says when it has ended; ${AGENT_TOOLS.wait} waits for that and gives its answer.`;
   return refused ?? { outcome: 'returned', result: { agent: conversationId, next } };
 }
@@ -105,8 +107,8 @@ interface Beginning {
 }
 
 async function start(run: AgentRun, { conversationId, agent, path, unattended, sandbox, isNew }: Beginning): Promise<void> {
-  const { args, claim, opened, subAgents, store } = run;
-  const { agent: name, task } = given(run);
+  const { args, claim, opened, subAgents } = run;
+  const { task } = given(run);
   const parent = { conversationId: args.conversationId, callId: args.callId, path, ...(sandbox && { sandbox }) };
   const { userId: user, tenantId: tenant, share = {} } = args;
   const isCopied = sandbox?.use === 'fork';
@@ -115,7 +117,13 @@ async function start(run: AgentRun, { conversationId, agent, path, unattended, s
   await subAgents.start({ conversationId, agent, user, tenant, message: task, parent, share, unattended });
   // Now that the conversation exists, the copy is its own, and does not expire.
   if (isCopied) await opened.rowOf(conversationId);
-  const data = { callId: args.callId, conversationId, agent: name };
+  await logStart(run, conversationId);
+}
+
+/** Also for a sub-agent that is closed: a worker may have started it and died, and the next attempt come after its end. */
+async function logStart(run: AgentRun, conversationId: string): Promise<void> {
+  const { args, store } = run;
+  const data = { callId: args.callId, conversationId, agent: given(run).agent };
   await store.events.append(args.conversationId, [{ ...placeOf(run), type: 'agent.started', data, key: `agent.started/${args.callId}` }]);
 }
 

@@ -51,8 +51,9 @@ async function openConversations() {
   const rows = await installation.longshore.list({ limit: 1000 });
   return rows
     .filter(({ state }) => state !== 'closed')
-    .map(({ conversationId, agentId, status: { state, runningCalls, waitingCalls, lastTurn, sandboxTier, paused } }) => {
-      return { conversationId, agentId, state, runningCalls, waitingCalls, lastTurn, sandboxTier, paused };
+    .map(({ conversationId, agentId, state, status: { runningCalls, waitingCalls, lastTurn } }) => {
+      const calls = [...runningCalls, ...(waitingCalls ?? [])].map(({ tool }) => tool);
+      return [conversationId, agentId, state, ...calls, ...(lastTurn ? [lastTurn.outcome] : [])].join(' ');
     });
 }
 
@@ -85,7 +86,7 @@ test(
       await killing.stop();
     } finally {
       const seconds = Math.round((Date.now() - begunMs) / 1000);
-      console.log(JSON.stringify({ seed: SEED, kills: killing.kills(), rounds, seconds, ...tally, open: await openConversations() }, null, 1));
+      process.stdout.write(`${JSON.stringify({ seed: SEED, kills: killing.kills(), rounds, seconds, ...tally, open: await openConversations() })}\n`);
     }
     expect(killing.kills()).toBe(KILLS);
     expect(judge.check()).toBeGreaterThan(0);
