@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { createServer } from 'node:tls';
 import { pino } from 'pino';
 import { certifyClient, certifyHost, createAuthority, type Certified } from '../../src/certificates/certificates.ts';
 import { failure } from '../../src/contracts/errors.ts';
@@ -91,6 +94,24 @@ test('a worker that has not shown the certificate that it announced is not calle
   await store.hosts.withdraw('worker-other.longshore');
   await store.hosts.announce({ ...elsewhere, workerId: 'worker-another.longshore', fingerprint: '00' }, 0);
   await away('there', 'none is there');
+});
+
+test('a worker that dies when it has got a call, and before it answers, is away', async () => {
+  const authority = await store.hosts.authority(() => createAuthority('unused', new Date()));
+  const { key, certificate: cert } = certifyHost('worker-dying.longshore', authority, new Date());
+  const dying = createServer({ key, cert }, (socket) => socket.once('data', () => socket.destroy()));
+  await new Promise<void>((resolve) => dying.listen(0, '127.0.0.1', resolve));
+  const { port } = dying.address() as AddressInfo;
+  const { fingerprint256: fingerprint } = new X509Certificate(cert);
+  await store.hosts.announce({ ...worker, workerId: 'worker-dying.longshore', address: `127.0.0.1:${port}`, hostId: 'dying', fingerprint }, 60_000);
+  await using _ended = {
+    async [Symbol.asyncDispose]() {
+      await store.hosts.withdraw('worker-dying.longshore');
+      dying.close();
+    },
+  };
+  const asked = ask(client(), { ...TARGET, hostId: 'dying' }, { do: 'files.info', path: 'a' }, never);
+  await expect(asked).rejects.toMatchObject({ code: 'HOST_AWAY', values: { sandboxId: 'sbx_1', problem: expect.stringMatching(/ECONNRESET|hang up/) } });
 });
 
 test('content passes piece by piece in both directions, and its end is known from a break', async () => {

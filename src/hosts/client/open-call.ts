@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest, type Agent } from 'node:https';
 import { checkServerIdentity } from 'node:tls';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { failure, isFailure, type LongshoreError } from '../../contracts/errors.ts';
 import type { HostWorker } from '../../store/service/hosts.ts';
 import { CALL_PATH, type ChannelRequest } from '../channel/calls.ts';
 import { readMessages, type Message } from '../channel/messages.ts';
@@ -20,6 +20,7 @@ export class NotConnectedError extends Error {}
 
 const CONNECT_MS = 5_000;
 
+/** @throws NotConnectedError; HOST_AWAY when the worker has got the call, or may have, and gives no answer */
 export async function connectTo(
   { worker, agent, signal }: { worker: HostWorker; agent: Agent; signal: AbortSignal },
   asked: ChannelRequest,
@@ -40,8 +41,10 @@ export async function connectTo(
   const sender = createSender(request);
   const answered = answerTo(request);
   sender.json(asked).catch(() => undefined);
-  const response = await answered;
   const { sandboxId } = asked;
+  const response = await answered.catch((error: Error) => {
+    throw error instanceof NotConnectedError || signal.aborted ? error : away(error, sandboxId);
+  });
   return { sender, messages: orAway(readMessages(response), sandboxId), abort: () => request.destroy() };
 }
 
@@ -71,6 +74,10 @@ async function* orAway(messages: AsyncGenerator<Message>, sandboxId: string): As
   try {
     yield* messages;
   } catch (error) {
-    throw isFailure(error) ? error : failure('HOST_AWAY', { sandboxId, problem: (error as Error).message }, error);
+    throw isFailure(error) ? error : away(error as Error, sandboxId);
   }
+}
+
+function away(error: Error, sandboxId: string): LongshoreError {
+  return failure('HOST_AWAY', { sandboxId, problem: error.message }, error);
 }

@@ -150,7 +150,7 @@ async function attach(chat: Chat): Promise<void> {
   );
   expect(images).toHaveLength(2);
   expect(images[0]).toBe(`sha256:${digest}`);
-  const archive = await readArchive(await chat.export());
+  const archive = await untilAnswered(async () => readArchive(await chat.export()));
   const transcript = (archive.get('transcript.jsonl') ?? '').trim().split('\n');
   expect(transcript).toHaveLength((await chat.transcript()).length);
   for (const blob of images) {

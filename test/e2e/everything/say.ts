@@ -1,13 +1,13 @@
 import type { Chat, SendOptions } from '../../../src/client.ts';
 import { isFailure } from '../../../src/contracts/errors.ts';
 
-/** Repeats what no worker has answered in time, since those that there were have been killed. */
+/** Repeats what no worker has answered, since those that there were have been killed. */
 export async function untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      if (!isFailure(error, 'NO_WORKER')) throw error;
+      if (!isFailure(error, 'NO_WORKER') && !isFailure(error, 'HOST_AWAY')) throw error;
     }
   }
 }
