@@ -23,5 +23,5 @@ export default {
   // On a busy machine, a process with a large heap takes longer to end than the half second that Jest gives it.
   workerGracefulExitTimeout: 10_000,
   // Tests wait more than they compute.
-  maxWorkers: 3,
+  maxWorkers: 4,
 };
