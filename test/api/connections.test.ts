@@ -1,3 +1,4 @@
+import { promisify } from 'node:util';
 import { install, until, type Installation } from '../e2e/support.ts';
 import { statusOf } from '../store/support.ts';
 import { attack } from './attack/connections.ts';
@@ -32,6 +33,16 @@ test('a connection without a request is closed for one with a request, the oldes
   expect(silent.sockets.slice(0, 3).every(({ destroyed }) => destroyed)).toBe(true);
   silent.end();
   await silent.closed;
+});
+
+test('a service that stops does not wait for connections that have sent nothing', async () => {
+  const other = await startApi(installation);
+  const unused = await attack(other.url, 2, () => undefined);
+  await until(async () => (await promisify(other.api.server.getConnections.bind(other.api.server))()) === 2, 'the service has them');
+  const began = performance.now();
+  await other[Symbol.asyncDispose]();
+  await unused.closed;
+  expect(performance.now() - began).toBeLessThan(15_000);
 });
 
 test('connections of one address are limited by themselves', async () => {

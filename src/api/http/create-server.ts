@@ -107,5 +107,11 @@ function listenerOf(handle: RequestListener, limits: ConnectionLimits): Server {
   const server = createHttpServer({ ...times, maxHeaderSize: HEAD_BYTES, IncomingMessage: Request }, inTurn(handle, places));
   // A WebSocket is no connection that waits for a request.
   server.on('upgrade', (_request, socket: Socket) => places.begin(socket));
+  // Called when the server stops. Node.js counts a connection without any request as busy, and would wait for it.
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    closeIdle();
+    places.closeUnused();
+  };
   return server.on('connection', (socket) => places.take(socket));
 }

@@ -12,6 +12,8 @@ export interface Places {
   /** The connection has no request: it may be closed for another. */
   rest(socket: Socket): void;
   close(socket: Socket): void;
+  /** Closes connections that have never sent anything, such as those that a client keeps ready. */
+  closeUnused(): void;
 }
 
 /**
@@ -68,5 +70,8 @@ export function createPlaces({ total, perAddress }: ConnectionLimits): Places {
     },
     rest: (socket) => void resting.add(socket),
     close,
+    closeUnused() {
+      for (const socket of silent) if (socket.bytesRead === 0) close(socket);
+    },
   };
 }
