@@ -196,8 +196,10 @@ test('without Temporal, a lazy client still reads, and says what is away when it
   await using stack = await openTestStore();
   const conversationId = await newConversation(stack.store);
   const options = { temporalAddress: '127.0.0.1:1', databaseUrl: stack.url };
-  await expect(connect(options)).rejects.toMatchObject({ code: 'TEMPORAL_UNAVAILABLE', values: { address: '127.0.0.1:1' } });
+  // Each of the two gives up only after a while; they wait at the same time.
+  const eager = expect(connect(options)).rejects.toMatchObject({ code: 'TEMPORAL_UNAVAILABLE', values: { address: '127.0.0.1:1' } });
   await using longshore = await connect({ ...options, lazy: true });
   expect(await longshore.status(conversationId)).toMatchObject({ conversationId, state: 'idle' });
-  await expect(longshore.pause(conversationId)).rejects.toMatchObject({ code: 'TEMPORAL_UNAVAILABLE' });
+  const pausing = expect(longshore.pause(conversationId)).rejects.toMatchObject({ code: 'TEMPORAL_UNAVAILABLE' });
+  await Promise.all([eager, pausing]);
 });
