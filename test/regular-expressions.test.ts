@@ -9,7 +9,7 @@ const ALLOWED: Record<string, string> = {
   'sandbox/protocol/validate-messages.ts': 'constants of this file, escaped',
   'sandbox/egress/http/message-head.ts': 'constants of this file',
   'models/scripted-model.ts': 'a constant of this file',
-  'plugins/dialects/maibot/original/requirements.ts': 'constants of this file',
+  'plugins/dialects/shared/python/requirements.ts': 'constants of this file',
 };
 
 test('regular expressions are made of text in few places only, none of which takes it from a stranger', async () => {

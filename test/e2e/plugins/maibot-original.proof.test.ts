@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Chat } from '../../../src/client.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
-import { ownSandboxIdOf } from '../../../src/plugins/dialects/maibot/original/own-sandboxes.ts';
+import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { runLine } from '../../cli/support.ts';
 import { canInstallSdk } from '../../support/python-packages.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';

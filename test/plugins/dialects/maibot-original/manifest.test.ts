@@ -2,7 +2,6 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../../../../src/plugins/dialects/maibot/original/manifest.ts';
-import { requirementsOf } from '../../../../src/plugins/dialects/maibot/original/requirements.ts';
 
 const BROUGHT = ['aiofiles', 'aiohttp', 'beautifulsoup4', 'httpx', 'pillow', 'pyyaml', 'requests', 'tomlkit'];
 
@@ -65,29 +64,5 @@ describe('the manifest of a plugin for MaiBot', () => {
     await write({ manifest_version: 2, name: 'Tides', version: '1' });
     await symlink('/etc/hostname', join(root, 'requirements.txt'));
     await expect(read()).rejects.toThrow('its requirements.txt cannot be read: it is no file within the plugin that can be read');
-  });
-});
-
-describe('requirements', () => {
-  test.each(['httpx', 'httpx[http2, socks] >= 0.27, != 0.28', 'ruamel.yaml~=0.18', "tomli>=2; python_version < '3.11'"])('%s is accepted', (line) => {
-    expect(requirementsOf('p', [], line)).toEqual([line]);
-  });
-
-  test.each([
-    '-r ../../secrets.txt',
-    '--index-url https://index.example',
-    '-e .',
-    './wheels/a.whl',
-    '/srv/a.whl',
-    'a @ https://files.example/a.tar.gz',
-    'git+https://git.example/a',
-    'https://files.example/a.whl',
-    'a --no-binary :all:',
-    'a\\',
-    '$(id)',
-  ])('%s is refused by name', (line) => {
-    expect(() => requirementsOf('p', [], line)).toThrow(
-      `Plugin "p": its requirement ${JSON.stringify(line)} is not supported: only names of packages with versions are, such as "httpx>=0.27". Change it in its manifest or requirements.txt`,
-    );
   });
 });

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from longshore_host.capabilities import Call, Capabilities, CapabilityRefused, current
-from longshore_host.scan_source import scan
+from longshore_host.calls import Call, current
+from longshore_maibot.capabilities import Capabilities, CapabilityRefused
+from longshore_maibot.scan_source import scan
 
 if TYPE_CHECKING:
     from pathlib import Path

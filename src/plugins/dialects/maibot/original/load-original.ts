@@ -1,23 +1,27 @@
 import { join } from 'node:path';
 import { cutMiddle } from '../../../../contracts/visible-text.ts';
-import type { JsonObject } from '../../../../contracts/json.ts';
-import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
-import { definePlugin, defineTool, type Plugin, type Tool, type ToolResult } from '../../../api/define-plugin.ts';
-import type { SandboxServer } from '../../../../sandbox/api/host-methods.ts';
-import type { OwnSandbox } from '../../../api/own-sandbox.ts';
+import { defineTool, type Plugin, type Tool, type ToolContext, type ToolResult } from '../../../api/define-plugin.ts';
 import { alertsOf } from '../../../api/plugin-details.ts';
-import { pluginInvalid } from '../../../api/plugin-invalid.ts';
-import type { PluginHost } from '../../../api/plugin.ts';
 import { isFile } from '../../../files/is-file.ts';
-import type { LocatedPlugin, PluginSandboxes } from '../../shared/plugin-dialect.ts';
-import { callOriginal } from './call-original.ts';
-import { describe, pythonOf, type Described } from './describe.ts';
-import { codeLayer, digestOf, hostLayer, packageLayer } from './layers.ts';
+import type { LocatedPlugin } from '../../shared/plugin-dialect.ts';
+import { callPython } from '../../shared/python/call-python.ts';
+import { describe } from '../../shared/python/describe.ts';
+import { digestOf, programsAt } from '../../shared/python/layers.ts';
+import { prepareProgram, pythonPlugin, type DialectPrograms, type Reached } from '../../shared/python/python-plugin.ts';
+import { describedSchema, type Described } from './described.ts';
 import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
-import { createOwnSandboxes } from './own-sandboxes.ts';
-import { programOf, upload, type Program } from './program.ts';
 
 const LONGEST_ID = 80;
+const PROGRAMS: DialectPrograms = {
+  entry: 'maibot_host.py',
+  files: programsAt(import.meta.url, [
+    'maibot_host.py',
+    ...['__init__', 'capabilities', 'loaded_plugin', 'scan_source'].map((name) => `longshore_maibot/${name}.py`),
+  ]),
+};
+
+/** What a handler of MaiBot returns, as a result of a tool. */
+type ResultOf = (value: unknown) => ToolResult;
 
 /** The entry of a plugin that is written for MaiBot, in Python. */
 export async function locateOriginal(root: string): Promise<string | undefined> {
@@ -26,85 +30,28 @@ export async function locateOriginal(root: string): Promise<string | undefined> 
 }
 
 /**
- * Loads a plugin that is written for MaiBot, as it is. Its code runs only in sandboxes: in a passing one that tells what it offers, and in one for each tenant
- * that answers the calls.
+ * Loads a plugin that is written for MaiBot, as it is.
  * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
  */
-export async function loadOriginal({ name, root, sandboxes: open }: LocatedPlugin, resultOf: Loaded['resultOf']): Promise<Plugin> {
-  if (!open) throw pluginInvalid(name, 'it is written in Python, and this process has no sandboxes to run it in', 'Load it in a worker');
+export async function loadOriginal(located: LocatedPlugin, resultOf: ResultOf): Promise<Plugin> {
+  const { name, root } = located;
   const manifest = await readManifest(name, root);
-  const given = await open();
-  if (!given.sandboxes.setEgress) {
-    throw pluginInvalid(
-      name,
-      'it is written in Python, and this backend of sandboxes cannot bound what its code reaches',
-      'Set LONGSHORE_SANDBOX_BACKEND=docker',
-    );
-  }
-  const { directory } = given;
-  await ensureOwnDirectory(directory);
-  const python = await pythonOf(given);
-  const layers: Program['layers'] = [
-    await codeLayer(name, root, directory),
-    await packageLayer(name, manifest.requirements, python, directory),
-    await hostLayer(directory),
-  ];
-  return pluginOf(
-    { name, manifest, given, resultOf, program: { pluginId: manifest.id, layers } },
-    await describe(name, { pluginId: manifest.id, layers }, {}, given),
-  );
-}
-
-interface Loaded {
-  name: string;
-  manifest: Manifest;
-  given: PluginSandboxes;
-  program: Program;
-  /** What a handler of MaiBot returns, as a result of a tool. */
-  resultOf: (value: unknown) => ToolResult;
-}
-
-function pluginOf({ name, manifest, given, program, resultOf }: Loaded, first: Described): Plugin {
-  let config: JsonObject = {};
-  const own = createOwnSandboxes({
-    pluginId: manifest.id,
-    given,
-    prepare: (handle) => upload(handle, program.layers),
-    longestMs: () => Math.max(0, ...plugin.tools.map(({ timeoutMs }) => timeoutMs)),
+  const { given, ...program } = await prepareProgram(located, PROGRAMS, manifest.requirements);
+  const describing = { name, given, program: { pluginId: manifest.id, ...program }, schema: describedSchema };
+  const first = await describe(describing, {});
+  const { id, version, description } = manifest;
+  return pythonPlugin({
+    ...describing,
+    first,
+    identity: { id, version, description, dialect: 'maibot', configSchema: first.configSchema },
+    parts: (described, reached) => ({
+      tools: toolsOf(described, reached, resultOf),
+      alerts: alertsOf(warningsAbout(manifest, described).map((text) => ({ level: 'warning', text }))),
+    }),
   });
-  const parts = (described: Described): Pick<Plugin, 'tools' | 'alerts'> => ({
-    tools: toolsOf(described, own, { server: () => programOf(program, config), resultOf }),
-    alerts: alertsOf(warningsAbout(manifest, described).map((text) => ({ level: 'warning', text }))),
-  });
-  const configure = async (next: JsonObject) => {
-    const described = await describe(name, program, next, given);
-    config = next;
-    Object.assign(plugin, parts(described));
-  };
-  const plugin = definePlugin({
-    id: manifest.id,
-    // Approvals are bound to the version: one for these files and packages must not count for others.
-    version: `${manifest.version}+${digestOf(JSON.stringify(program.layers.map((layer) => layer.name)))}`,
-    description: manifest.description,
-    dialect: 'maibot',
-    configSchema: first.configSchema?.['type'] === 'object' ? first.configSchema : { type: 'object' },
-    ...parts(first),
-    async load(host: PluginHost) {
-      await own.setNetwork(host.network ?? []);
-      if (Object.keys(host.config).length > 0) await configure(host.config);
-    },
-    async updateConfig(scope, data) {
-      if (scope === 'self') await configure(data);
-    },
-  });
-  return Object.assign(plugin, { setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts) });
 }
 
-interface Calling extends Pick<Loaded, 'resultOf'> {
-  server: () => SandboxServer;
-}
-
-function toolsOf({ tools }: Described, own: OwnSandbox, { server, resultOf }: Calling): Tool[] {
+function toolsOf({ tools }: Described, { own, server }: Reached, resultOf: ResultOf): Tool[] {
   return tools.map(({ name, description, brief, parameters, timeoutMs }): Tool => {
     const tool = defineTool({
       id: idOf(name),
@@ -112,10 +59,14 @@ function toolsOf({ tools }: Described, own: OwnSandbox, { server, resultOf }: Ca
       parameters: { ...parameters, type: 'object' },
       timeoutMs,
       ...(brief.trim() !== '' && { brief: brief.trim() }),
-      execute: (input, context) => callOriginal({ server: server(), tool: name, timeoutMs, resultOf }, input, context),
+      execute: (input, context) => callPython({ server: server(), tool: name, timeoutMs, caller: callerOf(context), resultOf }, input, context),
     });
     return { ...tool, isolation: 'own', ownSandbox: own };
   });
+}
+
+function callerOf({ conversationId, userId }: ToolContext) {
+  return { stream_id: conversationId, chat_id: conversationId, group_id: '', user_id: userId, platform: 'longshore' };
 }
 
 /** Most names are usable as they are. */

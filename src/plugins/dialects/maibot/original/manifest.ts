@@ -4,7 +4,7 @@ import { parseForeign } from '../../../../contracts/foreign-json.ts';
 import { PLUGIN_ID } from '../../../api/define-plugin.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
 import { readPluginFile } from '../../../files/read-plugin-file.ts';
-import { requirementsOf } from './requirements.ts';
+import { requirementsOf } from '../../shared/python/requirements.ts';
 
 export const MANIFEST = '_manifest.json';
 export const ENTRY = 'plugin.py';

@@ -9,36 +9,10 @@ import { writeWhole } from '../../../../platform/place-whole.ts';
 import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
-import type { PluginSandboxes } from '../../shared/plugin-dialect.ts';
+import type { PluginSandboxes } from '../plugin-dialect.ts';
 import { digestOf, type Layer, type PythonFacts } from './layers.ts';
 import { LIMITS } from './own-sandboxes.ts';
 import { programOf, upload, type Program } from './program.ts';
-
-const json = z.record(z.string(), z.json());
-
-/** What the code of a plugin says of itself. It is not trusted. */
-const describedSchema = z.object({
-  tools: z
-    .array(
-      z.object({
-        name: z.string().min(1).max(200),
-        description: z.string().max(20_000),
-        brief: z.string().max(2_000),
-        parameters: json,
-        timeoutMs: z.number().positive().max(86_400_000),
-      }),
-    )
-    .max(200),
-  configSchema: json.nullable(),
-  /** Parts of it that are not tools. */
-  others: z.array(z.object({ type: z.string().max(100), name: z.string().max(200) })).max(500),
-  /** What it asks of its host, by its source. */
-  capabilities: z.array(z.object({ name: z.string().max(200), refusal: z.string().max(500).nullable() })).max(500),
-  /** Modules of MaiBot itself that it imports. */
-  foreign: z.array(z.string().max(200)).max(100),
-});
-
-export type Described = z.infer<typeof describedSchema>;
 
 const TTL_MS = 300_000;
 const TIMEOUT_MS = 60_000;
@@ -68,10 +42,19 @@ export async function pythonOf(given: PluginSandboxes): Promise<PythonFacts> {
   return { version, machine, libc };
 }
 
+export interface Describing<Described> {
+  /** The plugin's name for messages. */
+  name: string;
+  program: Program;
+  given: PluginSandboxes;
+  /** What its code may say of itself. */
+  schema: z.ZodType<Described>;
+}
+
 /** Asks the plugin what it offers, with a configuration; once for the same files, packages and configuration. @throws PLUGIN_INVALID */
-export async function describe(name: string, program: Program, config: JsonObject, given: PluginSandboxes): Promise<Described> {
+export async function describe<Described>({ name, program, given, schema }: Describing<Described>, config: JsonObject): Promise<Described> {
   const path = join(given.directory, `described-${digestOf(JSON.stringify([program.layers.map((layer: Layer) => layer.name), config]))}.json`);
-  const found = await kept(path, describedSchema);
+  const found = await kept(path, schema);
   if (found) return found;
   const answer = await inPassingSandbox(given, async (handle) => {
     await upload(handle, program.layers);
@@ -80,7 +63,7 @@ export async function describe(name: string, program: Program, config: JsonObjec
   });
   if (answer.outcome !== 'answered')
     throw pluginInvalid(name, `its code cannot be loaded: ${reasonOf(answer)}`, 'Correct it, or add what it needs to its requirements');
-  const parsed = describedSchema.safeParse(answer.result);
+  const parsed = schema.safeParse(answer.result);
   if (!parsed.success) throw pluginInvalid(name, 'what it says of its tools is not usable', z.prettifyError(parsed.error).slice(0, 500));
   await writeWhole(path, JSON.stringify(parsed.data));
   return parsed.data;
@@ -91,7 +74,7 @@ function reasonOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>): strin
   return 'message' in answer ? answer.message : `it did not answer within ${TIMEOUT_MS / 1000} seconds`;
 }
 
-async function kept<Shape extends z.ZodType>(path: string, schema: Shape): Promise<z.infer<Shape> | undefined> {
+async function kept<Kept>(path: string, schema: z.ZodType<Kept>): Promise<Kept | undefined> {
   try {
     return schema.parse(parseForeign(await readFile(path, 'utf8')));
   } catch {

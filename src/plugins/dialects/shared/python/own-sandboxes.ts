@@ -5,7 +5,7 @@ import { failure } from '../../../../contracts/errors.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
 import type { SandboxRow } from '../../../../store/sandbox-rows.ts';
 import type { OwnSandbox } from '../../../api/own-sandbox.ts';
-import type { PluginSandboxes } from '../../shared/plugin-dialect.ts';
+import type { PluginSandboxes } from '../plugin-dialect.ts';
 
 export interface OwnSandboxes extends OwnSandbox {
   /** Replaces the hosts that all sandboxes of the plugin on this host may reach, also in those that run. */

@@ -23,11 +23,11 @@ export interface PythonFacts {
 }
 
 const FETCH = readProgram(import.meta.url, 'programs/fetch_packages.py');
-/** The modules have a package of their own: a plugin may have modules of the same names. */
-const HOST_PROGRAMS = [
-  'plugin_host.py',
-  ...['__init__', 'capabilities', 'loaded_plugin', 'proxies', 'scan_source', 'stdio'].map((name) => `longshore_host/${name}.py`),
-];
+/** The modules have packages of their own: a plugin may have modules of the same names. */
+const HOST_PROGRAMS = programsAt(
+  import.meta.url,
+  ['__init__', 'calls', 'proxies', 'serve', 'source', 'stdio'].map((name) => `longshore_host/${name}.py`),
+);
 const INSTALL_TIMEOUT_MS = 600_000;
 const MOST_FILES = 5_000;
 const MOST_BYTES = 200 * 1024 * 1024;
@@ -61,10 +61,14 @@ export async function codeLayer(plugin: string, given: string, directory: string
   return place('code', files, directory);
 }
 
-/** The programs that run a plugin. */
-export function hostLayer(directory: string): Promise<Layer> {
-  const files = HOST_PROGRAMS.map((name): [string, Buffer] => [name, readFileSync(new URL(`programs/${name}`, import.meta.url))]);
-  return place('host', new Map(files), directory);
+/** Programs in the folder `programs` beside a module. */
+export function programsAt(module: string, names: string[]): [name: string, content: Buffer][] {
+  return names.map((name) => [name, readFileSync(new URL(`programs/${name}`, module))]);
+}
+
+/** The programs that run a plugin: those of all plugins in Python, and those of its dialect. */
+export function hostLayer(ofDialect: [name: string, content: Buffer][], directory: string): Promise<Layer> {
+  return place('host', new Map([...HOST_PROGRAMS, ...ofDialect]), directory);
 }
 
 /**

@@ -1,5 +1,5 @@
-"""Runs one plugin that is written for MaiBot, as a server of the Model Context Protocol over stdin and stdout.
-Arguments: `serve` or `describe`, the name of the server, the id of the plugin, the directory of its code, that of its packages.
+"""Runs one plugin, as a server of the Model Context Protocol over stdin and stdout.
+Arguments of the program: `serve` or `describe`, the name of the server, the id of the plugin, the directory of its code, that of its packages.
 Its configuration is JSON in LONGSHORE_PLUGIN_CONFIG. With `describe` it only says what the plugin offers."""
 
 from __future__ import annotations
@@ -10,25 +10,46 @@ import logging
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, Callable, NoReturn, Protocol
 
-from longshore_host.loaded_plugin import LoadedPlugin
 from longshore_host.proxies import respect_proxies
-from longshore_host.scan_source import scan
 from longshore_host.stdio import Connection, RequestFailed
 
 _NEWEST = os.path.join(os.path.expanduser('~'), '.longshore-plugin', 'newest')
 _LOOK_EVERY = 2.0
 
 
+class LoadedPlugin(Protocol):
+    """A plugin in this process, as its dialect has it."""
+
+    plugin_id: str
+
+    def prepare(self) -> None:
+        """Runs its code up to where it is known what it offers."""
+
+    async def load(self) -> None: ...
+
+    async def unload(self) -> None: ...
+
+    def tools(self) -> list[dict[str, Any]]: ...
+
+    def describe(self) -> dict[str, Any]:
+        """All that is said of it before it is loaded."""
+
+    async def call(self, name: str, arguments: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]: ...
+
+
+# Makes it of the id of the plugin, the directory of its code, and its configuration.
+Load = Callable[[str, str, 'dict[str, Any]'], LoadedPlugin]
+
+
 class Host:
     """Answers the requests of one connection."""
 
-    def __init__(self, mode: str, name: str, plugin: LoadedPlugin, code: str) -> None:
+    def __init__(self, mode: str, name: str, plugin: LoadedPlugin) -> None:
         self._mode = mode
         self._name = name
         self._plugin = plugin
-        self._code = code
         self._has_begun = False
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +62,7 @@ class Host:
         if method == 'tools/call':
             return await self._plugin.call(params['name'], params.get('arguments') or {}, params.get('caller') or {})
         if method == 'longshore/describe':
-            return {**self._plugin.describe(), **scan(self._code)}
+            return self._plugin.describe()
         raise RequestFailed(-32601, f'{method} is not offered')
 
     async def _begin(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -79,14 +100,14 @@ def _newest() -> str:
         return ''
 
 
-async def main(mode: str, name: str, plugin_id: str, code: str, packages: str) -> None:
+async def _main(load: Load, mode: str, name: str, plugin_id: str, code: str, packages: str) -> None:
     # Before any code of the plugin runs: what it prints must not get into the protocol.
     connection = Connection.take_stdio()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format='%(levelname)s %(name)s: %(message)s')
     sys.path[1:1] = [os.path.abspath(packages)]
     respect_proxies()
-    plugin = LoadedPlugin(plugin_id, os.path.abspath(code), json.loads(os.environ.pop('LONGSHORE_PLUGIN_CONFIG', '{}')))
-    host = Host(mode, name, plugin, os.path.abspath(code))
+    plugin = load(plugin_id, os.path.abspath(code), json.loads(os.environ.pop('LONGSHORE_PLUGIN_CONFIG', '{}')))
+    host = Host(mode, name, plugin)
     serving = asyncio.ensure_future(connection.serve(host.answer))
     endings = [serving, asyncio.ensure_future(host.until_followed(connection))]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
@@ -94,7 +115,8 @@ async def main(mode: str, name: str, plugin_id: str, code: str, packages: str) -
     await plugin.unload()
 
 
-asyncio.run(main(*sys.argv[1:6]))
-# Threads of the plugin do not keep the process.
-sys.stderr.flush()
-os._exit(0)
+def serve(load: Load) -> NoReturn:
+    asyncio.run(_main(load, *sys.argv[1:6]))
+    # Threads of the plugin do not keep the process.
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
-import { createOwnSandboxes, ownSandboxIdOf } from '../../../../src/plugins/dialects/maibot/original/own-sandboxes.ts';
+import { createOwnSandboxes, ownSandboxIdOf } from '../../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import type { SandboxOwner } from '../../../../src/sandbox/api/sandbox.ts';
 import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
 

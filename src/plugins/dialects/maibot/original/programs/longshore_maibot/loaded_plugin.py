@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any, Callable
 
-from longshore_host.capabilities import Call, Capabilities, current
+from longshore_host.calls import Call, current
 from longshore_host.stdio import RequestFailed
+from longshore_maibot.capabilities import Capabilities
+from longshore_maibot.scan_source import scan
 
 _MODULE = 'longshore_plugin'
 _TIMEOUT_MS = 60_000
@@ -64,7 +66,8 @@ class LoadedPlugin:
         others = [{'type': _kind_of(component), 'name': str(component.get('name', ''))} for component in self._components if _kind_of(component) != 'TOOL']
         others += [{'type': 'LLM_PROVIDER', 'name': str(provider.get('name', ''))} for provider in _providers_of(self._plugin)]
         model = type(self._plugin).get_config_model()
-        return {'tools': self.tools(), 'others': others, 'configSchema': None if model is None else _plain(model.model_json_schema())}
+        schema = None if model is None else _plain(model.model_json_schema())
+        return {'tools': self.tools(), 'others': others, 'configSchema': schema, **scan(self._code)}
 
     async def call(self, name: str, arguments: dict[str, Any], caller: dict[str, str]) -> dict[str, Any]:
         component = next((each for each in self._components if _kind_of(each) == 'TOOL' and each.get('name') == name), None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import contextvars
 from typing import Any, Callable
+
+from longshore_host.calls import current, image_of
 
 # The parts of `ctx` by which plugins ask.
 PARTS = frozenset(
@@ -47,19 +46,6 @@ class CapabilityRefused(RuntimeError):
     pass
 
 
-class Call:
-    """A call of a tool. What it sends is delivered with its result."""
-
-    def __init__(self, stream_id: str) -> None:
-        self.stream_id = stream_id
-        self.sent: list[dict[str, str]] = []
-        self.over = False
-
-
-# Tasks that a call starts see it too, also after its end.
-current: contextvars.ContextVar[Call | None] = contextvars.ContextVar('call', default=None)
-
-
 class Capabilities:
     def __init__(self, plugin_id: str, config: Callable[[], dict[str, Any]]) -> None:
         self._plugin_id = plugin_id
@@ -80,7 +66,7 @@ class Capabilities:
         return _send(args, [{'type': 'text', 'text': str(args.get('text', ''))}])
 
     def _image(self, args: dict[str, Any]) -> dict[str, Any]:
-        return _send(args, [_image_of(str(args.get('image_base64', '')))])
+        return _send(args, [_image_of(args.get('image_base64', ''))])
 
     def _hybrid(self, args: dict[str, Any]) -> dict[str, Any]:
         parts = [_part_of(segment) for segment in args.get('segments') or []]
@@ -117,7 +103,7 @@ def _send(args: dict[str, Any], parts: list[dict[str, str]]) -> dict[str, Any]:
     if call is None or call.over:
         raise CapabilityRefused('a plugin can send to the user only during a call of one of its tools')
     stream_id = args.get('stream_id')
-    if stream_id not in (None, '', call.stream_id):
+    if stream_id not in (None, '', call.conversation_id):
         raise CapabilityRefused(f'the stream {stream_id} is not the one of this call')
     call.sent += parts
     return {'success': True, 'sent': True}
@@ -131,14 +117,8 @@ def _part_of(segment: Any) -> dict[str, str]:
     return {'type': 'text', 'text': content} if kind == 'text' else _image_of(content)
 
 
-_SIGNATURES = ((b'\x89PNG', 'image/png'), (b'\xff\xd8', 'image/jpeg'), (b'GIF8', 'image/gif'), (b'RIFF', 'image/webp'))
-
-
-def _image_of(data: str) -> dict[str, str]:
-    body = data.split(',', 1)[1] if data.startswith('data:') and ',' in data else data
+def _image_of(data: Any) -> dict[str, str]:
     try:
-        head = base64.b64decode(body, validate=True)[:4]
-    except (ValueError, binascii.Error) as problem:
-        raise CapabilityRefused('an image has to be base64') from problem
-    kind = next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), 'image/png')
-    return {'type': 'image', 'mediaType': kind, 'data': body}
+        return image_of(str(data))
+    except ValueError as problem:
+        raise CapabilityRefused(str(problem)) from problem

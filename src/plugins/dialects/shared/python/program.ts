@@ -9,18 +9,20 @@ export interface Program {
   pluginId: string;
   /** Code, packages and host, in this order. */
   layers: [code: Layer, packages: Layer, host: Layer];
+  /** The file in `host` that is run. */
+  entry: string;
 }
 
 /** Below the home of a sandbox. */
 const PLACE = '.longshore-plugin';
 
 /** The server that runs the plugin. Its name says what it is made of: another version or configuration is another server, beside this one. */
-export function programOf({ pluginId, layers }: Program, config: JsonObject, { describe = false } = {}): SandboxServer {
+export function programOf({ pluginId, layers, entry }: Program, config: JsonObject, { describe = false } = {}): SandboxServer {
   const [code, packages, host] = layers.map(({ name }) => `${PLACE}/${name}`);
   const settings = JSON.stringify(config);
   const name = `plugin-${digestOf(JSON.stringify([layers.map((layer) => layer.name), settings]))}`;
   // Unbuffered: what it prints is part of its log at once.
-  const args = ['-u', `${host}/plugin_host.py`, describe ? 'describe' : 'serve', name, pluginId, code ?? '', packages ?? ''];
+  const args = ['-u', `${host}/${entry}`, describe ? 'describe' : 'serve', name, pluginId, code ?? '', packages ?? ''];
   return { name, command: 'python3', args, env: { LONGSHORE_PLUGIN_CONFIG: settings } };
 }
 

@@ -4,7 +4,7 @@ import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-m
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
 
 const answerSchema = z.object({
-  /** What the handler returned. */
+  /** What the function returned. */
   value: z.json().optional(),
   /** What it threw instead. */
   failed: z.string().optional(),
@@ -19,21 +19,21 @@ const answerSchema = z.object({
     .default([]),
 });
 
-interface Call {
+export interface PythonCall {
   server: SandboxServer;
   tool: string;
   timeoutMs: number;
-  /** What a handler of MaiBot returns, as a result of a tool. */
-  resultOf: (value: unknown) => ToolResult;
+  /** What the plugin is told of the caller. */
+  caller: JsonObject;
+  /** What its function returns, as a result of a tool. */
+  resultOf: (value: unknown) => ToolResult | Promise<ToolResult>;
 }
 
 /**
  * Calls a tool of the plugin in its sandbox. The answer is in the journal of the sandbox, with what the plugin has sent: another worker that attaches to the
  * call sends the same, and the messages of a call are sent once.
  */
-export async function callOriginal({ server, tool, timeoutMs, resultOf }: Call, input: JsonObject, context: ToolContext): Promise<ToolResult> {
-  const { conversationId, userId } = context;
-  const caller = { stream_id: conversationId, chat_id: conversationId, group_id: '', user_id: userId, platform: 'longshore' };
+export async function callPython({ server, tool, timeoutMs, caller, resultOf }: PythonCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
   const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
   const answer = await context.sandbox.callServer(server, request, { timeoutMs });
   if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);

@@ -1,1 +1,0 @@
-"""Runs plugins that are written for MaiBot; see plugin_host.py."""

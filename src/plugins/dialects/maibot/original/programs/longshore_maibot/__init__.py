@@ -1,0 +1,1 @@
+"""Runs plugins that are written for MaiBot; see loaded_plugin.py."""

@@ -1,0 +1,1 @@
+"""Runs plugins in Python of any dialect; see serve.py."""

@@ -1,0 +1,100 @@
+import type { JsonObject } from '../../../../contracts/json.ts';
+import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
+import type { SandboxServer } from '../../../../sandbox/api/host-methods.ts';
+import { definePlugin, type Plugin, type PluginDefinition } from '../../../api/define-plugin.ts';
+import type { OwnSandbox } from '../../../api/own-sandbox.ts';
+import { pluginInvalid } from '../../../api/plugin-invalid.ts';
+import type { PluginHost } from '../../../api/plugin.ts';
+import type { LocatedPlugin, PluginSandboxes } from '../plugin-dialect.ts';
+import { describe, pythonOf, type Describing } from './describe.ts';
+import { codeLayer, digestOf, hostLayer, packageLayer } from './layers.ts';
+import { createOwnSandboxes } from './own-sandboxes.ts';
+import { programOf, upload, type Program } from './program.ts';
+
+/** What runs plugins of a dialect. */
+export interface DialectPrograms {
+  /** The program that is started. */
+  entry: string;
+  files: [name: string, content: Buffer][];
+}
+
+/**
+ * Puts together what a plugin runs from: its files, its packages, the programs of its dialect.
+ * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
+ */
+export async function prepareProgram(
+  { name, root, sandboxes: open }: LocatedPlugin,
+  { entry, files }: DialectPrograms,
+  requirements: string[],
+): Promise<{ given: PluginSandboxes; layers: Program['layers']; entry: string }> {
+  if (!open) throw pluginInvalid(name, 'it is written in Python, and this process has no sandboxes to run it in', 'Load it in a worker');
+  const given = await open();
+  if (!given.sandboxes.setEgress) {
+    throw pluginInvalid(
+      name,
+      'it is written in Python, and this backend of sandboxes cannot bound what its code reaches',
+      'Set LONGSHORE_SANDBOX_BACKEND=docker',
+    );
+  }
+  const { directory } = given;
+  await ensureOwnDirectory(directory);
+  const python = await pythonOf(given);
+  const layers: Program['layers'] = [
+    await codeLayer(name, root, directory),
+    await packageLayer(name, requirements, python, directory),
+    await hostLayer(files, directory),
+  ];
+  return { given, layers, entry };
+}
+
+/** How the tools of a plugin reach its process. */
+export interface Reached {
+  own: OwnSandbox;
+  /** The server for the configuration that holds now. */
+  server: () => SandboxServer;
+}
+
+interface Identity extends Pick<Plugin, 'id' | 'version' | 'description' | 'dialect'> {
+  configSchema: JsonObject | null;
+}
+
+interface Loaded<Described> extends Describing<Described> {
+  first: Described;
+  identity: Identity;
+  /** What of the plugin depends on its configuration. */
+  parts: (described: Described, reached: Reached) => Pick<PluginDefinition, 'tools'> & Partial<PluginDefinition>;
+}
+
+/** A plugin whose code runs only in sandboxes: in a passing one that tells what it offers, and in one for each tenant that answers the calls. */
+export function pythonPlugin<Described>({ first, identity, parts, ...describing }: Loaded<Described>): Plugin {
+  const { program, given } = describing;
+  const { configSchema, ...about } = identity;
+  let config: JsonObject = {};
+  const own = createOwnSandboxes({
+    pluginId: identity.id,
+    given,
+    prepare: (handle) => upload(handle, program.layers),
+    longestMs: () => Math.max(0, ...plugin.tools.map(({ timeoutMs }) => timeoutMs)),
+  });
+  const reached: Reached = { own, server: () => programOf(program, config) };
+  const configure = async (next: JsonObject) => {
+    const described = await describe(describing, next);
+    config = next;
+    Object.assign(plugin, parts(described, reached));
+  };
+  const plugin = definePlugin({
+    ...about,
+    // Approvals are bound to the version: one for these files and packages must not count for others.
+    version: `${identity.version}+${digestOf(JSON.stringify(program.layers.map((layer) => layer.name)))}`,
+    configSchema: configSchema?.['type'] === 'object' ? configSchema : { type: 'object' },
+    ...parts(first, reached),
+    async load(host: PluginHost) {
+      await own.setNetwork(host.network ?? []);
+      if (Object.keys(host.config).length > 0) await configure(host.config);
+    },
+    async updateConfig(scope, data) {
+      if (scope === 'self') await configure(data);
+    },
+  });
+  return Object.assign(plugin, { setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts) });
+}
