@@ -78,6 +78,8 @@ export interface PluginDetails {
   promptText?(conversation: PluginConversation): Promise<string | undefined>;
   /** Ids, without the plugin id, of the tools that are offered in this conversation; undefined offers all. */
   selectTools?(conversation: PluginConversation): Promise<string[] | undefined>;
+  /** How long `promptText` and `selectTools` may take. Only for a plugin whose sandbox may have to be started first; others have 2 seconds. */
+  hookTimeoutMs?: number;
   /** Code in an isolated process may return `{ tools, alerts }`, which replace those of its definition. */
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;

@@ -118,8 +118,9 @@ async function askPlugin<Answer>(
   ask: () => Promise<Answer> | undefined,
   onProblem: Request['onProblem'],
 ): Promise<Answer | undefined | typeof FAILED> {
+  const { hookTimeoutMs = HOOK_TIMEOUT_MS } = plugin;
   try {
-    return await inTime(ask(), HOOK_TIMEOUT_MS, () => new Error(`it did not answer within ${HOOK_TIMEOUT_MS} ms`));
+    return await inTime(ask(), hookTimeoutMs, () => new Error(`it did not answer within ${hookTimeoutMs} ms`));
   } catch (error) {
     onProblem(plugin, error);
     return FAILED;

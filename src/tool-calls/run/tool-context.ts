@@ -1,6 +1,6 @@
 import { anySignal } from '../../common/any-signal.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
-import type { ToolRun } from './tool-run.ts';
+import { openConversation, ownSandboxOf, type ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { filesFor } from './tool-files.ts';
@@ -26,7 +26,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     env: environmentOf(run),
     config: services.configOf(tool.pluginId),
     store: storeOf(run.store, tool.pluginId, run.args),
-    files: filesFor(run, sandbox, fetch),
+    files: filesFor(run, ownSandboxOf(tool) ? { handle: () => openConversation(run) } : sandbox, fetch),
     fetch,
     message: () => messageOf(run),
     send,

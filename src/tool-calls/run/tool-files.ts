@@ -11,7 +11,7 @@ const MAX_BYTES = 20 * 1024 * 1024;
 const MAX_NAME_BYTES = 200;
 
 /** Copies files into the conversation's sandbox and out of it. Paths there are passed to the sandbox unchanged: its own user opens them. */
-export function filesFor(run: Pick<ToolRun, 'services' | 'args'>, sandbox: CallSandbox, fetch: ToolContext['fetch']): ToolFiles {
+export function filesFor(run: Pick<ToolRun, 'services' | 'args'>, sandbox: Pick<CallSandbox, 'handle'>, fetch: ToolContext['fetch']): ToolFiles {
   return {
     async put(source, { name, directory = DEFAULT_DIRECTORY } = {}) {
       const fileName = checkedName(name ?? nameOf(source));

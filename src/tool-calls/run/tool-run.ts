@@ -92,6 +92,13 @@ export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   return opened.handle;
 }
 
+/** Opens the conversation's sandbox for a tool that runs in another one. */
+export async function openConversation(run: ToolRun): Promise<WorkerHandle> {
+  const { handle } = await run.opened.open(run.args, run.args.tool);
+  run.handle = handle;
+  return handle;
+}
+
 /** Drops the handle of the tool's sandbox, whose container is gone. */
 export function forgetFor({ args, opened, tool }: ToolRun): void {
   const ownSandbox = ownSandboxOf(tool);

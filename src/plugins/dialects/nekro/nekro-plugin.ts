@@ -1,5 +1,5 @@
 import type { PluginAlert, PluginConversation, PluginHost } from '../../api/plugin.ts';
-import type { FencedIsolation, Permissions, Tool, ToolAnnotations, ToolKind } from '../../api/define-plugin.ts';
+import type { FencedIsolation, Permissions, Tool, ToolAnnotations } from '../../api/define-plugin.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { PluginStore } from '../../api/tool-context.ts';
 import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
@@ -8,9 +8,10 @@ import { jsonOf } from './json-value.ts';
 import { contentOfParts } from './message-parts.ts';
 import type { MethodSource } from './reader/method-source.ts';
 import { parametersOfText } from './parameters-of-text.ts';
-import { headOf, signatureOf } from './signature.ts';
+import { docOf, nameInCode, sectionOf } from './section.ts';
+import { signatureOf } from './signature.ts';
 import { createCurrentCall } from './current-call.ts';
-import { brokenBy, takenBy } from './taken-names.ts';
+import { brokenBy } from './taken-names.ts';
 
 export { message, type AgentCtx, type NekroStore };
 
@@ -62,7 +63,6 @@ const OPTIONS = new Set(
 );
 const METHOD_OPTIONS = ['timeoutMs', 'annotations', 'isolation', 'requireApproval'];
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const ENDING: ToolKind[] = ['agent', 'multimodal_agent'];
 
 /** A plugin whose methods code in the sandbox calls by their bare names. It has the fields of a plugin, so that it can be a default export. */
 export class NekroPlugin {
@@ -138,12 +138,7 @@ export class NekroPlugin {
       const { id, names, parameters } = checkMethod(method, name, source);
       const { doc } = source;
       if (!doc) this.alerts.push({ level: 'warning', text: `the method "${id}" ${doc === undefined && source.isUnread ? UNREAD : UNDESCRIBED}`, at: '' });
-      this.#docs.set(
-        id,
-        [`${headOf(this.#nameInCode(id), { names, parameters })}${ENDING.includes(kind) ? ' — the program ends at this call' : ''}`, doc || description].join(
-          '\n',
-        ),
-      );
+      this.#docs.set(id, docOf(this.#nameInCode(id), kind, { names, parameters }, doc || description));
       this.#methods.set(method, id);
       this.tools.push({
         ...this.#shared(options),
@@ -200,11 +195,8 @@ export class NekroPlugin {
 
   /** Programs call a method whose name means something else by that of its plugin and its own. */
   #nameInCode(id: string): string {
-    const by = takenBy(id);
-    if (by === undefined) return id;
-    const name = `${this.id.replaceAll(/[^A-Za-z0-9]/g, '_')}_${id}`;
-    const text = `the method "${id}" cannot be called by that name alone: ${by}. The instructions describe it as ${name}, by which programs call it`;
-    this.alerts.push({ level: 'warning', text, at: '' });
+    const { name, alert } = nameInCode(this.id, id);
+    if (alert !== undefined) this.alerts.push({ level: 'warning', text: alert, at: '' });
     return name;
   }
 
@@ -232,10 +224,7 @@ export class NekroPlugin {
     // Methods that the model calls itself are described like all its tools, or deferred behind the brief.
     const methods = visibility === 'hidden' ? chosen.map((id) => this.#docs.get(id) ?? '') : [];
     const sleeps = this.#sleeps() && methods.length > 0;
-    const told = [sleeps ? sleepBrief : await this.#injected(conversationOf(conversation))];
-    if (methods.length > 0) told.push(CALLS, ...(sleeps ? [namesOf(methods)] : methods));
-    const text = told.filter((part) => part !== undefined && part.trim() !== '').join('\n\n');
-    return text === '' ? '' : `<plugin name=${JSON.stringify(name)}>\n${text}\n</plugin>`;
+    return sectionOf({ name, told: sleeps ? sleepBrief : await this.#injected(conversationOf(conversation)), methods, sleeps });
   }
 
   /** The text of mountPromptInject. An error in it is logged: the methods are described without the text. */
@@ -252,13 +241,6 @@ export class NekroPlugin {
 const UNDESCRIBED = 'has no doc comment, so the model is told little about it';
 const UNREAD =
   'is described without its comment and types, because its function is not in the file that mounts it, or is made when the plugin runs; mount it in its own file, or give the comment beside it: mountSandboxMethod(…)(method, "Adds. …")';
-
-const CALLS = 'Python and JavaScript code that you run in the sandbox may call these functions by their names, without an import:';
-
-/** The first line of each description, which shows how to call the method. */
-function namesOf(methods: string[]): string {
-  return `${methods.map((doc) => doc.split('\n')[0]).join('\n')}\nWhat one of them does is printed by help(…) in Python; read that before you call it.`;
-}
 
 /** The original mounts with decorators, which are first called without a function. */
 function functionOf<Mounted>(mount: string, given: Mounted): Mounted {

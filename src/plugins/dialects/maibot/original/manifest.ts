@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { parseForeign } from '../../../../contracts/foreign-json.ts';
-import { PLUGIN_ID } from '../../../api/define-plugin.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
-import { readPluginFile } from '../../../files/read-plugin-file.ts';
+import { readText, usableId } from '../../shared/python/plugin-text.ts';
 import { requirementsOf } from '../../shared/python/requirements.ts';
 
 export const MANIFEST = '_manifest.json';
@@ -20,7 +18,6 @@ export interface Manifest {
   plugins: string[];
 }
 
-const LONGEST_ID = 40;
 const text = z.string().trim().min(1);
 
 const manifestSchema = z.looseObject({
@@ -45,17 +42,17 @@ const BROUGHT = ['aiofiles', 'aiohttp', 'beautifulsoup4', 'httpx', 'pillow', 'py
 
 /** @throws PLUGIN_INVALID for a manifest that is not usable, and for requirements that are not */
 export async function readManifest(name: string, root: string): Promise<Manifest> {
-  const parsed = manifestSchema.safeParse(parse(name, await readFile(name, root, MANIFEST)));
+  const parsed = manifestSchema.safeParse(parse(name, await readText(name, root, MANIFEST)));
   if (!parsed.success) {
     const problems = parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; ');
     throw pluginInvalid(name, `its ${MANIFEST} is not usable (${problems})`, 'Correct that file');
   }
   const { id, name: title, version, description, sdk, dependencies } = parsed.data;
   const packages = dependencies.flatMap((wanted) => (wanted.type === 'python_package' ? [`${wanted.name}${wanted.version_spec}`] : []));
-  const listed = await readFile(name, root, 'requirements.txt', '');
+  const listed = await readText(name, root, 'requirements.txt', '');
   const range = [sdk.min_version && `>=${sdk.min_version}`, sdk.max_version && `<=${sdk.max_version}`].filter((bound) => bound).join(',');
   return {
-    id: idOf(id ?? title),
+    id: usableId(id ?? title, 'maibot'),
     version,
     description,
     requirements: requirementsOf(name, [`maibot-plugin-sdk${range}`, ...BROUGHT, ...packages], listed),
@@ -69,21 +66,4 @@ function parse(name: string, content: string): unknown {
   } catch (error) {
     throw pluginInvalid(name, `its ${MANIFEST} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
   }
-}
-
-async function readFile(name: string, root: string, file: string, otherwise?: string): Promise<string> {
-  try {
-    return await readPluginFile(root, file);
-  } catch (error) {
-    if (otherwise !== undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return otherwise;
-    throw pluginInvalid(name, `its ${file} cannot be read: ${(error as Error).message}`, 'Put the file itself there', error);
-  }
-}
-
-/** Most ids are usable as they are. Another one is shortened, and gets a digest of the whole as its end. */
-function idOf(given: string): string {
-  if (PLUGIN_ID.test(given)) return given;
-  const digest = createHash('sha256').update(given).digest('hex').slice(0, 8);
-  const plain = given.replaceAll(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[^A-Za-z]+/, '');
-  return `${plain.slice(0, LONGEST_ID - 9) || 'maibot'}-${digest}`;
 }

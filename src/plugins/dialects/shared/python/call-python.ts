@@ -2,21 +2,13 @@ import { z } from 'zod';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
+import { deliver, givenSchema } from './deliver.ts';
 
-const answerSchema = z.object({
+const answerSchema = givenSchema.extend({
   /** What the function returned. */
   value: z.json().optional(),
   /** What it threw instead. */
   failed: z.string().optional(),
-  /** What it has sent to the user, in this order. */
-  sent: z
-    .array(
-      z.discriminatedUnion('type', [
-        z.object({ type: z.literal('text'), text: z.string() }),
-        z.object({ type: z.literal('image'), mediaType: z.string(), data: z.string() }),
-      ]),
-    )
-    .default([]),
 });
 
 export interface PythonCall {
@@ -39,8 +31,8 @@ export async function callPython({ server, tool, timeoutMs, caller, resultOf }: 
   if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);
   const parsed = answerSchema.safeParse(answer.result);
   if (!parsed.success) throw new Error('its answer is not usable; the plugin may have written to the connection of its host');
-  const { value = null, failed, sent } = parsed.data;
-  for (const part of sent) await context.send(part);
+  const { value = null, failed } = parsed.data;
+  await deliver(parsed.data, context);
   if (failed !== undefined) throw new Error(failed);
   return resultOf(value);
 }

@@ -96,5 +96,6 @@ export function pythonPlugin<Described>({ first, identity, parts, ...describing 
       if (scope === 'self') await configure(data);
     },
   });
-  return Object.assign(plugin, { setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts) });
+  const { hookTimeoutMs } = parts(first, reached);
+  return Object.assign(plugin, { setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts), ...(hookTimeoutMs !== undefined && { hookTimeoutMs }) });
 }

@@ -31,5 +31,9 @@ def image_of(data: str) -> dict[str, str]:
         head = base64.b64decode(body, validate=True)[:4]
     except (ValueError, binascii.Error) as problem:
         raise ValueError('an image has to be base64') from problem
-    kind = next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), 'image/png')
-    return {'type': 'image', 'mediaType': kind, 'data': body}
+    return {'type': 'image', 'mediaType': image_kind(head) or 'image/png', 'data': body}
+
+
+def image_kind(head: bytes) -> str | None:
+    """The media type of an image, by its first four bytes."""
+    return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)

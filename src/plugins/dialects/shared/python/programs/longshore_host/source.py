@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def trees(code: str) -> Iterator[ast.AST]:
-    for directory, _, names in os.walk(code):
+def trees(code: str, left_out: tuple[str, ...] = ()) -> Iterator[ast.AST]:
+    for directory, directories, names in os.walk(code):
+        directories[:] = [name for name in directories if name not in left_out]
         for name in names:
             if not name.endswith('.py'):
                 continue

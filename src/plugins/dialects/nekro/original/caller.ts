@@ -1,0 +1,40 @@
+import type { JsonObject } from '../../../../contracts/json.ts';
+import type { ToolContext } from '../../../api/define-plugin.ts';
+import { directoryFor } from '../../shared/python/deliver.ts';
+
+/** Below the home of the plugin's sandbox. */
+const PLACE = '/home/user/.longshore-calls';
+const MOST_FILES = 20;
+const LONGEST_PATH = 4096;
+
+/** What the plugin is told of its caller. */
+export function callerOf({ conversationId, userId, agentId }: Pick<ToolContext, 'conversationId' | 'userId' | 'agentId'>, of: string): JsonObject {
+  return { chat_key: conversationId, user_id: userId, agent_id: agentId, files: {}, directory: directoryFor({ callId: of }), place: `${PLACE}/${of}` };
+}
+
+/**
+ * Copies the files that the arguments name from the conversation's sandbox to that of the plugin, and returns the copies by their names. The plugin's functions
+ * that read files do not wait, so what they may read has to be there before the call.
+ */
+export async function bringFiles(input: JsonObject, { callId, files, sandbox }: ToolContext): Promise<Record<string, string>> {
+  const brought: Record<string, string> = {};
+  for (const [index, path] of [...pathsIn(input)].slice(0, MOST_FILES).entries()) {
+    const content = await files.get(path).catch(() => undefined);
+    // The plugin says what it thinks of a file that does not exist.
+    if (!content) continue;
+    const copy = `${PLACE}/${callId}/brought/${index}/${path.split('/').at(-1)}`;
+    const handle = await sandbox.handle();
+    // An earlier attempt at this call may have brought it, and the plugin may be reading it.
+    if (!(await handle.fileExists(copy))) await handle.writeFile(copy, content);
+    brought[path] = copy;
+  }
+  return brought;
+}
+
+/** Texts that look like paths of files. */
+function pathsIn(value: unknown, found = new Set<string>()): Set<string> {
+  if (typeof value === 'string' && value.length <= LONGEST_PATH && /^(?:\/|\.{1,2}\/|[^\s/:]+\/)?[^\n/]+(?:\/[^\n/]+)*$/.test(value) && /[./]/.test(value))
+    found.add(value);
+  else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) pathsIn(part, found);
+  return found;
+}

@@ -1,0 +1,196 @@
+"""Small parts of the host that plugins import."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from longshore_nekro.calling import of_this_conversation
+from longshore_nekro.context import fetched, local_file
+from longshore_nekro.plugin import environment
+from longshore_nekro.refused import refuse
+
+
+class Logger:
+    """Has the methods of loguru that plugins use; what it logs is the log of the plugin's process."""
+
+    def __init__(self, name: str = 'plugin') -> None:
+        self._logger = logging.getLogger(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+        level = {'trace': 'DEBUG', 'success': 'INFO', 'exception': 'ERROR'}.get(name, name.upper())
+        if not isinstance(logging.getLevelName(level), int):
+            raise AttributeError(name)
+        return lambda message, *args, **options: self._log(logging.getLevelName(level), message, args, options, name == 'exception')
+
+    def opt(self, **_: Any) -> Logger:
+        return self
+
+    def bind(self, **_: Any) -> Logger:
+        return self
+
+    def _log(self, level: int, message: Any, args: tuple[Any, ...], options: dict[str, Any], with_trace: bool) -> None:
+        text = str(message)
+        try:
+            text = text.format(*args, **options) if args or options else text
+        except (LookupError, ValueError):
+            pass
+        self._logger.log(level, '%s', text, exc_info=with_trace and sys.exc_info()[0] is not None)
+
+
+logger = Logger()
+
+
+def get_sub_logger(name: str = 'plugin', *_: Any, **__: Any) -> Logger:
+    return Logger(name)
+
+
+def i18n_text(**texts: str) -> dict[str, str]:
+    return texts
+
+
+class Settings:
+    """Settings of the host. There are no model groups and no proxy to name: connections go through that of the sandbox by themselves."""
+
+    MODEL_GROUPS: dict[str, Any] = {}  # noqa: RUF012
+    DEFAULT_PROXY = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+        refuse(f'nekro_agent.core.config.config.{name}')
+
+
+class OsEnv:
+    DATA_DIR = str(environment.home / 'data')
+
+
+class ChatType(enum.Enum):
+    PRIVATE = 'private'
+    GROUP = 'group'
+    UNKNOWN = 'unknown'
+
+
+class MsgSignal(enum.IntEnum):
+    FORCE_TRIGGER = -1
+    CONTINUE = 0
+    BLOCK_TRIGGER = 1
+    BLOCK_ALL = 2
+
+
+class CommandPermission(str, enum.Enum):
+    PUBLIC = 'public'
+    USER = 'user'
+    ADVANCED = 'advanced'
+    SUPER_USER = 'super_user'
+
+
+class CommandOutputSegmentType(str, enum.Enum):
+    TEXT = 'text'
+    IMAGE = 'image'
+    FILE = 'file'
+
+
+class _Fields:
+    def __init__(self, *_: Any, **fields: Any) -> None:
+        vars(self).update(fields)
+
+
+class Arg(_Fields):
+    pass
+
+
+class CommandExecutionContext(_Fields):
+    pass
+
+
+class CommandResponse(_Fields):
+    pass
+
+
+class CommandOutputSegment(_Fields):
+    pass
+
+
+class CmdCtl:
+    """Answers of commands, which nobody gives here."""
+
+    @staticmethod
+    def success(message: str = '', **fields: Any) -> CommandResponse:
+        return CommandResponse(message=message, **fields)
+
+    failed = message = wait = success
+
+
+class Preset(_Fields):
+    """The personality of the agent: its id is its name."""
+
+    name: str
+    content = ''
+
+
+class ChatChannel:
+    """What is known of a conversation."""
+
+    def __init__(self, chat_key: str, agent_id: str) -> None:
+        self.chat_key = chat_key
+        self.channel_id = chat_key
+        self.channel_name = ''
+        self.adapter_key = 'longshore'
+        self.chat_type = ChatType.PRIVATE
+        self.is_active = True
+        self.preset_id = None
+        self._agent_id = agent_id
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+        refuse(f'nekro_agent.models.db_chat_channel.DBChatChannel.{name}')
+
+    async def get_preset(self) -> Preset:
+        return Preset(name=self._agent_id)
+
+
+class ChannelType(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+        refuse(f'nekro_agent.models.db_chat_channel.DBChatChannel.{name}')
+
+
+class DBChatChannel(metaclass=ChannelType):
+    @staticmethod
+    async def get_channel(chat_key: str = '', **_: Any) -> ChatChannel:
+        call = of_this_conversation(chat_key, 'DBChatChannel.get_channel')
+        return ChatChannel(call.conversation_id, call.caller['agent_id'])
+
+
+def is_url_path(path: str) -> bool:
+    return str(path).startswith(('http://', 'https://'))
+
+
+def limited_text_output(text: str, limit: int = 1000, *_: Any, **__: Any) -> str:
+    half = limit // 2
+    return text if len(text) <= limit else f'{text[:half]}...{text[-half:]}'
+
+
+def calculate_text_similarity(text1: str, text2: str, min_length: int = 1, **_: Any) -> float:
+    return 0.0 if min(len(text1), len(text2)) < min_length else difflib.SequenceMatcher(None, text1, text2).ratio()
+
+
+async def download_file(url: str, file_path: str = '', file_name: str = '', use_suffix: str = '', **_: Any) -> tuple[str, str]:
+    """The path here of a file at a URL, or of one of the conversation, and its name."""
+    if not is_url_path(url):
+        found = local_file(url)
+        return str(found), found.name
+    name = file_name or Path(url.split('?', maxsplit=1)[0]).name or 'download'
+    path = Path(file_path) if file_path else environment.home / 'data' / 'downloads' / f'{name}{use_suffix}'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(await fetched(url))
+    return str(path), path.name
