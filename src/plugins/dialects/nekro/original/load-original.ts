@@ -26,7 +26,6 @@ const BROUGHT = [
   'httpx[socks]>=0.27,<0.28',
   'jinja2>=3.1',
   'json5',
-  'lunar-python>=1.3',
   'openai>=1.107,<2',
   'pillow',
   'psutil',
@@ -37,6 +36,20 @@ const BROUGHT = [
   'toml',
   'tzlocal>=5',
 ];
+/** Others that it brings; only plugins that import these modules get them. */
+const BROUGHT_IF_IMPORTED: Record<string, string> = {
+  aiodocker: 'aiodocker',
+  aiosqlite: 'aiosqlite',
+  bs4: 'beautifulsoup4',
+  croniter: 'croniter',
+  Crypto: 'pycryptodome',
+  matplotlib: 'matplotlib',
+  numpy: 'numpy',
+  openpyxl: 'openpyxl',
+  pandas: 'pandas',
+  pypdf: 'pypdf',
+  websockets: 'websockets',
+};
 /** Files in which a plugin is looked for. */
 const MOST_FILES = 200;
 
@@ -47,12 +60,16 @@ export async function locateOriginal(root: string): Promise<string | undefined> 
 }
 
 async function makesPlugin(root: string): Promise<boolean> {
-  const names = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.py')).toSorted((a, b) => a.length - b.length);
-  for (const name of names.slice(0, MOST_FILES)) {
-    const source = await readPluginFile(root, name).catch(() => '');
-    if (source.includes('nekro_agent') && source.includes('NekroPlugin')) return true;
-  }
+  for await (const source of sourcesAt(root)) if (source.includes('nekro_agent') && source.includes('NekroPlugin')) return true;
   return false;
+}
+
+/** The files of its own code, those at the top first. */
+async function* sourcesAt(root: string): AsyncGenerator<string> {
+  const names = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.py') && !/(^|\/)(tests?|docs|node_modules|\.\w+)\//.test(name));
+  for (const name of names.toSorted((a, b) => a.split('/').length - b.split('/').length).slice(0, MOST_FILES)) {
+    yield await readPluginFile(root, name).catch(() => '');
+  }
 }
 
 /**
@@ -76,10 +93,12 @@ export async function loadOriginal(located: LocatedPlugin): Promise<Plugin> {
 }
 
 async function requirementsAt(name: string, root: string): Promise<string[]> {
-  const listed = await readText(name, root, 'requirements.txt', '');
-  const own = requirementsOf(name, [], listed);
+  const own = requirementsOf(name, [], await readText(name, root, 'requirements.txt', ''));
   const named = new Set(own.map(packageOf));
-  return [...new Set([...own, ...BROUGHT.filter((line) => !named.has(packageOf(line)))])].toSorted();
+  const imported = new Set<string>();
+  for await (const source of sourcesAt(root)) for (const [, module = ''] of source.matchAll(/^[ \t]*(?:from|import)[ \t]+(\w+)/gm)) imported.add(module);
+  const brought = [...BROUGHT, ...Object.entries(BROUGHT_IF_IMPORTED).flatMap(([module, requirement]) => (imported.has(module) ? [requirement] : []))];
+  return [...own, ...brought.filter((line) => !named.has(packageOf(line)))].toSorted();
 }
 
 /** The name of the package of a requirement, as pip compares names. */

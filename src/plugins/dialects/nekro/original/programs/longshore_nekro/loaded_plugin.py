@@ -40,6 +40,8 @@ class LoadedPlugin:
 
         offer_modules()
         module = _import_entry(self._code)
+        if environment.made == [] and os.path.exists(os.path.join(self._code, 'plugin.py')):
+            module = importlib.import_module(f'{_MODULE}.plugin')
         self._plugin = _plugin_of(module, environment.made)
 
     async def load(self) -> None:
@@ -63,6 +65,7 @@ class LoadedPlugin:
 
     def describe(self) -> dict[str, Any]:
         from longshore_nekro.config_base import schema_of
+        from longshore_nekro.plugin import environment
         from longshore_nekro.scan_source import scan
 
         plugin: NekroPlugin = self._plugin
@@ -74,7 +77,7 @@ class LoadedPlugin:
             'sleepBrief': plugin.sleep_brief,
             'allowSleep': plugin.allow_sleep,
             'tools': self.tools(),
-            'others': plugin.others,
+            'others': environment.others,
             'configSchema': None if plugin.config_model is None else schema_of(plugin.config_model),
             'injects': plugin.prompt_method is not None,
             'collects': plugin.collect_method is not None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from longshore_nekro import parts
 from longshore_nekro.config_base import ConfigBase, ExtraField
 from longshore_nekro.context import AgentCtx, Messages, MessageService, local_file
-from longshore_nekro.plugin import NekroPlugin, SandboxMethod, SandboxMethodType, dynamic_import_pkg
+from longshore_nekro.plugin import Inert, NekroPlugin, SandboxMethod, SandboxMethodType, dynamic_import_pkg, environment
 from longshore_nekro.refused import refused
 from longshore_nekro.store import PluginStore
 
@@ -39,6 +39,7 @@ _MESSAGES = {name: getattr(Messages, name) for name in ('send_text', 'send_image
 _SERVICE = {'message_service': MessageService}
 _TOOLS = {name: getattr(parts, name) for name in ('calculate_text_similarity', 'download_file', 'limited_text_output')}
 _OFFERED: dict[str, dict[str, Any]] = {
+    'magic': {'Magic': parts.Magic, 'from_buffer': parts.magic_from_buffer, 'from_file': parts.magic_from_file},
     'nekro_agent': {},
     'nekro_agent.api': {},
     'nekro_agent.api.core': {**_LOGGER, 'config': _SETTINGS},
@@ -68,7 +69,7 @@ _OFFERED: dict[str, dict[str, Any]] = {
     'nekro_agent.tools.path_convertor': {'convert_to_host_path': local_file, 'is_url_path': parts.is_url_path},
 }
 # Packages that only a host of Nekro Agent has. A plugin may bring its own client of Qdrant.
-ABSENT = ('nekro_agent', 'nonebot', 'qdrant_client')
+ABSENT = ('nekro_agent', 'nonebot', 'magic', 'qdrant_client')
 
 
 def is_offered(name: str) -> bool:
@@ -99,5 +100,8 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):
             raise AttributeError(name)
+        if name.startswith('on_') or self.__name__ == 'nonebot.params':
+            # Registers a function for events of a chat platform, or names what such a function gets. There are no events.
+            return lambda *args, **options: Inert(environment.others, 'EVENT', args, options)
         full = f'{self.__name__}.{name}'
         return importlib.import_module(full) if is_offered(full) else refused(full)

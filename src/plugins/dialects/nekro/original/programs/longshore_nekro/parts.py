@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from longshore_host.calls import image_kind
 from longshore_nekro.calling import of_this_conversation
 from longshore_nekro.context import fetched, local_file
 from longshore_nekro.plugin import environment
@@ -169,6 +170,38 @@ class DBChatChannel(metaclass=ChannelType):
     async def get_channel(chat_key: str = '', **_: Any) -> ChatChannel:
         call = of_this_conversation(chat_key, 'DBChatChannel.get_channel')
         return ChatChannel(call.conversation_id, call.caller['agent_id'])
+
+
+class Magic:
+    """Stands for the package python-magic where the library that it needs is not installed: kinds of files by their first bytes."""
+
+    def __init__(self, mime: bool = False, **_: Any) -> None:
+        self._mime = mime
+
+    def from_buffer(self, content: bytes) -> str:
+        return kind_of(bytes(content[:16]), self._mime)
+
+    def from_file(self, path: str | Path) -> str:
+        with open(path, 'rb') as file:
+            return kind_of(file.read(16), self._mime)
+
+
+_KINDS = ((b'%PDF', 'application/pdf'), (b'PK\x03\x04', 'application/zip'), (b'OggS', 'audio/ogg'), (b'ID3', 'audio/mpeg'), (b'fLaC', 'audio/flac'))
+
+
+def kind_of(head: bytes, mime: bool = True) -> str:
+    kind = image_kind(head[:4]) or next((kind for beginning, kind in _KINDS if head.startswith(beginning)), None)
+    if kind is None:
+        kind = 'video/mp4' if head[4:8] == b'ftyp' else 'application/octet-stream' if b'\0' in head else 'text/plain'
+    return kind if mime else kind.split('/')[1]
+
+
+def magic_from_buffer(content: bytes, mime: bool = False) -> str:
+    return Magic(mime).from_buffer(content)
+
+
+def magic_from_file(path: str | Path, mime: bool = False) -> str:
+    return Magic(mime).from_file(path)
 
 
 def is_url_path(path: str) -> bool:

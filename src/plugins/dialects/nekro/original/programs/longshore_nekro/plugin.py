@@ -52,6 +52,8 @@ class Environment:
         self.home = home
         self.config = config
         self.made: list[NekroPlugin] = []
+        # Functions that its code mounts and that nobody calls here.
+        self.others: list[dict[str, str]] = []
 
 
 environment = Environment(Path('.'), Path('.'), {})
@@ -88,7 +90,6 @@ class NekroPlugin:
         self.collect_method: Function | None = None
         self.prompt_method: Function | None = None
         self.config_model: Any = None
-        self.others: list[dict[str, str]] = []
         self.store = PluginStore(environment.home / 'data' / 'store.sqlite3')
         self._config: Any = None
         environment.made.append(self)
@@ -97,7 +98,7 @@ class NekroPlugin:
         if name.startswith('_'):
             raise AttributeError(name)
         if name in _INERT:
-            return lambda *args, **options: _Inert(self, _INERT[name], args, options)
+            return lambda *args, **options: Inert(environment.others, _INERT[name], args, options)
         refuse(f'plugin.{name}')
 
     def mount_sandbox_method(self, method_type: SandboxMethodType, name: str = '', description: str = '') -> Callable[[Function], Function]:
@@ -154,24 +155,24 @@ class NekroPlugin:
         return keep
 
 
-class _Inert:
+class Inert:
     """A decorator, or a group of them, whose functions are not called."""
 
-    def __init__(self, plugin: NekroPlugin, kind: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        self._plugin = plugin
+    def __init__(self, others: list[dict[str, str]], kind: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        self._others = others
         self._kind = kind
         self._named = str(options.get('name') or (args[0] if args and isinstance(args[0], str) else ''))
 
     def __call__(self, func: Any = None, *_: Any, **__: Any) -> Any:
         if not callable(func):
             return self
-        self._plugin.others.append({'type': self._kind, 'name': self._named or str(getattr(func, '__name__', ''))})
+        self._others.append({'type': self._kind, 'name': self._named or str(getattr(func, '__name__', ''))})
         return func
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):
             raise AttributeError(name)
-        return lambda *args, **options: _Inert(self._plugin, self._kind, args, options)
+        return lambda *args, **options: Inert(self._others, self._kind, args, options)
 
 
 def dynamic_import_pkg(package_spec: str, import_name: str | None = None, **_: Any) -> Any:
