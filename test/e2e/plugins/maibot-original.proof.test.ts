@@ -9,7 +9,7 @@ import type { Chat } from '../../../src/client.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { runLine } from '../../cli/support.ts';
-import { canInstallSdk } from '../../support/python-packages.ts';
+import { canInstall } from '../../support/python-packages.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
 
 const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-original', import.meta.url));
@@ -21,7 +21,7 @@ const ADDRESS =
 const LIBRARIES = ['httpx', 'aiohttp', 'requests', 'urllib'];
 const tides = LIBRARIES.map((library) => ({ call: `${ID}:tide`, with: { harbour: 'north', library } }));
 const count = { call: `${ID}:count` };
-const withSdk = (await canInstallSdk()) ? describe : describe.skip;
+const withSdk = (await canInstall('maibot-plugin-sdk')) ? describe : describe.skip;
 const agent = (steps: object[]) => ({ plugins: [PLUGIN], tools: [`${ID}:*`], steps: steps as never[] });
 
 let installation: Installation;
