@@ -20,7 +20,7 @@ const python = (code: string): ScriptedStep => ({ call: 'code:run', with: { lang
 const javascript = (code: string): ScriptedStep => ({ call: 'code:run', with: { language: 'javascript', code } });
 
 const TALKS = `
-from longshore import tools, ToolError
+from longshore import tools
 print(remark('calm'), '|', remark(text='rough'))
 print(tools['${ID}:count']()['total'], count()['in_memory'])
 seen = look()
@@ -28,8 +28,8 @@ print(seen['adapter'], seen['is_own'], seen['agent'], seen['workspace'], [name f
 for attempt in (users, lambda: remark('x', 'conv_of_somebody_else'), lambda: tide(), lambda: tools['${ID}:not_collected'](), lambda: loud('/home/user/none.txt')):
     try:
         print(attempt())
-    except ToolError as error:
-        print(error.code, error)
+    except Exception as error:
+        print(getattr(error, 'code', type(error).__name__), error)
 `;
 const FILES = `
 import os
@@ -123,7 +123,7 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
       'longshore True talker None []',
       `TOOL_FAILED ${ID}:users failed: NotSupported: nekro_agent.models.db_user.DBUser.filter is not supported in Longshore: the database of Nekro Agent is not here; keep data in plugin.store or below plugin.get_plugin_data_dir()`,
       `TOOL_FAILED ${ID}:remark failed: ValueError: the store has no entries of another conversation ("conv_of_somebody_else") for this one; chat_key is "${chat.id}" here, or empty`,
-      expect.stringContaining('TOOL_ARGUMENTS_INVALID'),
+      `TypeError ${ID}:tide: missing a required argument: 'harbour'`,
       expect.stringMatching(new RegExp(`^TOOL_NOT_FOUND no tool ${ID}:not_collected`)),
       expect.stringContaining('the file /home/user/none.txt of the conversation is not here'),
     ]);
@@ -164,7 +164,9 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
   }, 300_000);
 
   test('it reaches what operators grant, with the configuration that they set, until they take it back', async () => {
+    const { plugins } = installation.longshore;
     await line('config', ID, '--set', `ADDRESS=http://${officeAt()}`);
+    await until(async () => (await plugins.get(ID)).reports[0]?.configVersion === 1, 'the worker has the address');
     const refused = (host: string) => `Longshore egress: ${host}: this host is not on the list of the sandbox`;
     const chat = await start('sailor');
     expect(await chat.reply()).toBe('Denied.');
@@ -192,7 +194,6 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
     await runCommand('docker', ['kill', row?.containerName ?? '']);
     await chat.send('Again.');
     expect(await chat.reply()).toBe('Again.');
-    console.log(JSON.stringify(await resultsOf(chat)));
     expect(await linesOf(chat)).toEqual([["{'total': 1, 'in_memory': 1}"], ["{'total': 2, 'in_memory': 1}"]]);
     await chat.close();
   }, 300_000);

@@ -108,6 +108,9 @@ class LoadedPlugin:
         token = current.set(call)
         try:
             return {'text': await self._injected(_context_of(caller)), 'methods': await self._collected(_context_of(caller))}
+        except (Exception, SystemExit) as problem:
+            logging.exception('the methods of a conversation cannot be chosen')
+            raise RequestFailed(-32000, f'{type(problem).__name__}: {problem}') from problem
         finally:
             call.over = True
             current.reset(token)
