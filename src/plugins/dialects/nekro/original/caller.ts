@@ -1,3 +1,4 @@
+import { isFailure } from '../../../../contracts/errors.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import { directoryFor } from '../../shared/python/deliver.ts';
@@ -5,7 +6,7 @@ import { directoryFor } from '../../shared/python/deliver.ts';
 /** Below the home of the plugin's sandbox. */
 const PLACE = '/home/user/.longshore-calls';
 const MOST_FILES = 20;
-const LONGEST_PATH = 4096;
+const LONGEST_PATH = 1024;
 
 /** What the plugin is told of its caller. */
 export function callerOf({ conversationId, userId, agentId }: Pick<ToolContext, 'conversationId' | 'userId' | 'agentId'>, of: string): JsonObject {
@@ -16,11 +17,13 @@ export function callerOf({ conversationId, userId, agentId }: Pick<ToolContext, 
  * Copies the files that the arguments name from the conversation's sandbox to that of the plugin, and returns the copies by their names. The plugin's functions
  * that read files do not wait, so what they may read has to be there before the call.
  */
-export async function bringFiles(input: JsonObject, { callId, files, sandbox }: ToolContext): Promise<Record<string, string>> {
+export async function bringFiles(
+  input: JsonObject,
+  { callId, files, sandbox }: Pick<ToolContext, 'callId' | 'files' | 'sandbox'>,
+): Promise<Record<string, string>> {
   const brought: Record<string, string> = {};
   for (const [index, path] of [...pathsIn(input)].slice(0, MOST_FILES).entries()) {
-    const content = await files.get(path).catch(() => undefined);
-    // The plugin says what it thinks of a file that does not exist.
+    const content = await files.get(path).catch(ignoreUnreadable);
     if (!content) continue;
     const copy = `${PLACE}/${callId}/brought/${index}/${path.split('/').at(-1)}`;
     const handle = await sandbox.handle();
@@ -31,10 +34,19 @@ export async function bringFiles(input: JsonObject, { callId, files, sandbox }: 
   return brought;
 }
 
-/** Texts that look like paths of files. */
+/** Not every text that looks like a path is one. The plugin says what it thinks of a file that it does not get. */
+function ignoreUnreadable(error: unknown): undefined {
+  if (!isFailure(error, 'FILE_NOT_FOUND') && !isFailure(error, 'FILE_FAILED')) throw error;
+}
+
 function pathsIn(value: unknown, found = new Set<string>()): Set<string> {
-  if (typeof value === 'string' && value.length <= LONGEST_PATH && /^(?:\/|\.{1,2}\/|[^\s/:]+\/)?[^\n/]+(?:\/[^\n/]+)*$/.test(value) && /[./]/.test(value))
-    found.add(value);
+  if (typeof value === 'string' && isPathLike(value)) found.add(value);
   else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) pathsIn(part, found);
   return found;
+}
+
+/** URLs, data URLs and most sentences are none. */
+function isPathLike(text: string): boolean {
+  if (text.length > LONGEST_PATH || /\p{Cc}/u.test(text) || /^[a-z][\w+.-]*:/i.test(text)) return false;
+  return text.startsWith('/') || (!/\s/.test(text) && text.includes('/')) || /\.\w{1,8}$/.test(text);
 }

@@ -92,7 +92,8 @@ export async function loadOriginal(located: LocatedPlugin): Promise<Plugin> {
   });
 }
 
-async function requirementsAt(name: string, root: string): Promise<string[]> {
+/** What its list wants, and what Nekro Agent brings. @throws PLUGIN_INVALID */
+export async function requirementsAt(name: string, root: string): Promise<string[]> {
   const own = requirementsOf(name, [], await readText(name, root, 'requirements.txt', ''));
   const named = new Set(own.map(packageOf));
   const imported = new Set<string>();
