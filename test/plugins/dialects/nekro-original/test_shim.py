@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Any, Optional
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,6 @@ from longshore_nekro.plugin import NekroPlugin, SandboxMethodType, dynamic_impor
 from longshore_nekro.refused import NotSupported, instead_of, refused
 from longshore_nekro.store import PluginStore
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PNG = b'\x89PNG\r\n\x1a\n'
 PNG_URL = f'data:image/png;base64,{base64.b64encode(PNG).decode()}'
 
@@ -29,7 +27,14 @@ def caller(tmp_path: Path) -> Any:
     brought = tmp_path / 'brought.txt'
     brought.write_text('one')
     files = {'logs/a.txt': str(brought)}
-    return {'chat_key': 'conv_1', 'user_id': 'user-1', 'agent_id': 'sailor', 'files': files, 'directory': '/home/user/files/call_1', 'place': str(tmp_path / 'call')}
+    return {
+        'chat_key': 'conv_1',
+        'user_id': 'user-1',
+        'agent_id': 'sailor',
+        'files': files,
+        'directory': '/home/user/files/call_1',
+        'place': str(tmp_path / 'call'),
+    }
 
 
 def during(call: MethodCall | None, work: Any) -> Any:
@@ -53,8 +58,8 @@ def test_what_is_sent_is_kept_in_its_order_and_large_contents_are_files(caller: 
     during(call, work)
     text, image, file = call.answer()['sent']
     assert text == {'type': 'text', 'text': 'one'}
-    assert (image['type'], image['mediaType'], open(image['path'], 'rb').read()) == ('image', 'image/png', PNG)
-    assert (file['name'], file['mediaType'], open(file['path']).read()) == ('a.txt', 'text/plain', 'one')
+    assert (image['type'], image['mediaType'], Path(image['path']).read_bytes()) == ('image', 'image/png', PNG)
+    assert (file['name'], file['mediaType'], Path(file['path']).read_text()) == ('a.txt', 'text/plain', 'one')
     assert call.answer()['notes'] == [{'text': 'two', 'wake': True}]
 
 
@@ -62,7 +67,7 @@ def test_what_is_sent_is_kept_in_its_order_and_large_contents_are_files(caller: 
     ('is_over', 'chat_key', 'message'),
     [
         (True, 'conv_1', 'send_text works only during a call of a method'),
-        (False, 'conv_2', r'send_text: nothing can be sent to another conversation \("conv_2"\) from this one \("conv_1"\)'),
+        (False, 'conv_2', r'send_text: the conversation "conv_2" is not the one of this call, which is "conv_1"'),
     ],
 )
 def test_nothing_is_sent_after_a_call_or_to_another_conversation(caller: Any, is_over: bool, chat_key: str, message: str) -> None:
@@ -80,18 +85,24 @@ def test_files_of_the_same_name_stay_apart_and_no_name_leads_out_of_the_director
 
     async def work() -> list[str]:
         forward = ctx.fs.mixed_forward_file
-        return [await forward(b'one', 'a.txt'), await forward(local), ctx.fs.forward_file(local, '../../a.txt'), await forward(PNG_URL), ctx.fs.forward_file(ctx.fs.get_file('logs/a.txt'))]
+        return [
+            await forward(b'one', 'a.txt'),
+            await forward(local),
+            ctx.fs.forward_file(local, '../../a.txt'),
+            await forward(PNG_URL),
+            ctx.fs.forward_file(ctx.fs.get_file('logs/a.txt')),
+        ]
 
     paths = during(call, work)
     assert paths == [f'/home/user/files/call_1/{name}' for name in ('a.txt', 'a-2.txt', 'a-3.txt', 'file.png', 'brought.txt')]
     # A later change of the file does not count.
     local.write_text('three')
-    given = {file['name']: open(file['path'], 'rb').read() for file in call.answer()['files']}
+    given = {file['name']: Path(file['path']).read_bytes() for file in call.answer()['files']}
     assert given == {'a.txt': b'one', 'a-2.txt': b'two', 'a-3.txt': b'two', 'file.png': PNG, 'brought.txt': b'one'}
 
 
 def test_a_file_of_the_conversation_that_was_not_brought_is_refused_with_the_reason(caller: Any) -> None:
-    with pytest.raises(NotSupported, match=r'^the file /home/user/b\.txt of the conversation is not here: only files whose paths are arguments'):
+    with pytest.raises(NotSupported, match=r'^the file /home/user/b\.txt of the conversation is not here: only files whose paths are whole texts in the arguments'):
         during(MethodCall(caller), lambda: AgentCtx(caller).fs.get_file('/home/user/b.txt'))
 
 
@@ -110,7 +121,11 @@ def test_the_store_keeps_texts_for_a_conversation_a_user_or_all(caller: Any, tmp
     store = PluginStore(tmp_path / 'data' / 'store.sqlite3')
 
     async def work() -> list[Any]:
-        did: list[Any] = [await store.set('conv_1', '', 'a', 'one'), await store.set(chat_key='conv_1', store_key='a', value='two'), await store.set(store_key='a', value='all')]
+        did: list[Any] = [
+            await store.set('conv_1', '', 'a', 'one'),
+            await store.set(chat_key='conv_1', store_key='a', value='two'),
+            await store.set(store_key='a', value='all'),
+        ]
         did += [await store.get(chat_key='conv_1', store_key='a'), await store.get(store_key='a'), await store.get(user_key='user-1', store_key='a')]
         return [*did, await store.delete(store_key='a'), await store.delete(store_key='a')]
 
@@ -130,13 +145,15 @@ def test_a_call_reads_nothing_of_another_conversation_or_user(caller: Any, tmp_p
 
 
 def test_what_does_not_exist_can_be_named_and_extended_and_is_refused_when_it_is_used() -> None:
-    user = refused('nekro_agent.models.db_user.DBUser')
+    user: Any = refused('nekro_agent.models.db_user.DBUser')
 
     class Mine(user):  # type: ignore[misc]
-        name: Optional[user] = None  # type: ignore[valid-type]
+        name: user | None = None
 
-    for use in (Mine, user, lambda: user.filter(id=1), lambda: user.objects.all(), lambda: list(user)):
-        with pytest.raises(NotSupported, match=r'^nekro_agent\.models\.db_user\.DBUser\S* is not supported in Longshore: the database of Nekro Agent is not here; keep data in'):
+    for use in (Mine, user, lambda: user.filter(id=1), user.objects.all, lambda: list(user)):
+        with pytest.raises(
+            NotSupported, match=r'^nekro_agent\.models\.db_user\.DBUser\S* is not supported in Longshore: the database of Nekro Agent is not here; keep data in'
+        ):
             use()
     assert not isinstance('text', user)
 
@@ -171,13 +188,13 @@ def test_a_plugin_keeps_its_methods_and_notes_what_nobody_calls(tmp_path: Path) 
     async def add(_ctx: AgentCtx, first: int, second: int = 2) -> int:
         return first + second
 
-    group = plugin.mount_command_group(name='sum', description='Sums')
+    group: Any = plugin.mount_command_group(name='sum', description='Sums')
 
-    @group.command(name='add', permission=CommandPermission.SUPER_USER)
+    @group.command(name='add', permission=CommandPermission.SUPER_USER)  # type: ignore[untyped-decorator]
     async def add_command() -> Any:
         return CmdCtl.success('3')
 
-    @plugin.mount_on_user_message()
+    @plugin.mount_on_user_message()  # type: ignore[untyped-decorator]
     async def heard() -> None: ...
 
     assert [(method.func.__name__, method.name) for method in plugin.sandbox_methods] == [('add', 'Add')]

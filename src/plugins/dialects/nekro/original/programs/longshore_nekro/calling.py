@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from longshore_host.calls import Call, current
@@ -12,6 +11,7 @@ from longshore_nekro.refused import NotSupported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _KEPT_DAYS = 7
 
@@ -57,7 +57,7 @@ def caller_of(call: Call) -> Caller:
 def of_this_conversation(chat_key: str, what: str) -> MethodCall:
     call = call_in_progress(what)
     if chat_key not in ('', call.conversation_id):
-        raise NotSupported(f'{what}: nothing can be sent to another conversation ("{chat_key}") from this one ("{call.conversation_id}")')
+        raise NotSupported(f'{what}: the conversation "{chat_key}" is not the one of this call, which is "{call.conversation_id}"')
     return call
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 
-class ConfigBase(BaseModel):
+class ConfigBase(BaseModel):  # type: ignore[misc]
     model_config = ConfigDict(extra='ignore')
 
 

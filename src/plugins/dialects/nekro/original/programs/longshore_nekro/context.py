@@ -134,9 +134,7 @@ def local_file(path: str | Path, *_: Any, **__: Any) -> Path:
         return forwarded
     if Path(name).exists():
         return Path(name)
-    raise NotSupported(
-        f'the file {name} of the conversation is not here: only files whose paths are arguments of the method, as whole texts or within lists and objects, are brought'
-    )
+    raise NotSupported(f'the file {name} of the conversation is not here: only files whose paths are whole texts in the arguments of the method are brought')
 
 
 def read_data_url(url: str) -> tuple[str, bytes]:
@@ -149,6 +147,7 @@ def read_data_url(url: str) -> tuple[str, bytes]:
 
 async def fetched(url: str) -> bytes:
     """Uses the proxy of the sandbox, so only what is granted is reached."""
+
     def fetch() -> bytes:
         with urllib.request.urlopen(urllib.request.Request(url, headers={'User-Agent': 'Mozilla/5.0'}), timeout=60) as response:
             return bytes(response.read(_MOST_BYTES + 1))

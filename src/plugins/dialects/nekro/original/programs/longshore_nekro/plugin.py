@@ -97,9 +97,9 @@ class NekroPlugin:
     def __getattr__(self, name: str) -> Any:
         if name.startswith('_'):
             raise AttributeError(name)
-        if name in _INERT:
-            return lambda *args, **options: Inert(environment.others, _INERT[name], args, options)
-        refuse(f'plugin.{name}')
+        if name not in _INERT:
+            refuse(f'plugin.{name}')
+        return lambda *args, **options: Inert(environment.others, _INERT[name], args, options)
 
     def mount_sandbox_method(self, method_type: SandboxMethodType, name: str = '', description: str = '') -> Callable[[Function], Function]:
         def mount(func: Function) -> Function:
