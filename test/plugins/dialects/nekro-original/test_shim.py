@@ -102,7 +102,7 @@ def test_files_of_the_same_name_stay_apart_and_no_name_leads_out_of_the_director
 
 
 def test_a_file_of_the_conversation_that_was_not_brought_is_refused_with_the_reason(caller: Any) -> None:
-    with pytest.raises(NotSupported, match=r'^the file /home/user/b\.txt of the conversation is not here: only files whose paths are whole texts in the arguments'):
+    with pytest.raises(NotSupported, match=r'^the file /home/user/b\.txt of the conversation is not here: only files whose paths are whole texts in'):
         during(MethodCall(caller), lambda: AgentCtx(caller).fs.get_file('/home/user/b.txt'))
 
 
