@@ -1,7 +1,7 @@
 import type { Json } from '../../../contracts/json.ts';
 import type { StoreEntry, StoreScope, ToolContext } from '../../api/tool-context.ts';
 import { absentOf } from './absent.ts';
-import { imageOf, readDataUrl, toBase64 } from './message-parts.ts';
+import { imageOf, readDataUrl, toBase64 } from './methods/message-parts.ts';
 
 /** The entries of a plugin's store. An entry without a key for the chat or the user is shared. */
 export interface NekroStore {

@@ -5,13 +5,13 @@ import type { PluginStore } from '../../api/tool-context.ts';
 import { IDLE_OPTIONS, refuseAbsentOfPlugin } from './absent.ts';
 import { createAgentContext, createStore, message, type AgentCtx, type NekroStore } from './agent-context.ts';
 import { jsonOf } from './json-value.ts';
-import { contentOfParts } from './message-parts.ts';
+import { contentOfParts } from './methods/message-parts.ts';
 import type { MethodSource } from './reader/method-source.ts';
 import { parametersOfText } from './parameters-of-text.ts';
-import { docOf, nameInCode, sectionOf } from './section.ts';
-import { signatureOf } from './signature.ts';
+import { docOf, nameInCode, sectionOf } from './methods/section.ts';
+import { signatureOf } from './methods/signature.ts';
 import { createCurrentCall } from './current-call.ts';
-import { brokenBy } from './taken-names.ts';
+import { brokenBy } from './methods/taken-names.ts';
 
 export { message, type AgentCtx, type NekroStore };
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { takenBy } from '../../../../src/plugins/dialects/nekro/taken-names.ts';
+import { takenBy } from '../../../../src/plugins/dialects/nekro/methods/taken-names.ts';
 import { createToolBench, type ToolBench } from '../../builtin/sandbox-context.ts';
 
 let bench: ToolBench;

@@ -1,5 +1,5 @@
-import type { ContentPart } from '../../../contracts/transcript.ts';
-import type { ToolContext } from '../../api/tool-context.ts';
+import type { ContentPart } from '../../../../contracts/transcript.ts';
+import type { ToolContext } from '../../../api/tool-context.ts';
 
 type Fetch = ToolContext['fetch'];
 type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../../../contracts/json.ts';
-import type { Parameter } from './reader/method-source.ts';
+import type { Json, JsonObject } from '../../../../contracts/json.ts';
+import type { Parameter } from '../reader/method-source.ts';
 
 /** Names and JSON Schema of a method's parameters after the context. */
 export interface Signature {

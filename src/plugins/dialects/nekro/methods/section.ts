@@ -1,5 +1,5 @@
 /** What the instructions say of a plugin and its methods. Used in bundles of plugins, too. */
-import type { ToolKind } from '../../api/define-plugin.ts';
+import type { ToolKind } from '../../../api/define-plugin.ts';
 import { headOf, type Signature } from './signature.ts';
 import { takenBy } from './taken-names.ts';
 
