@@ -136,8 +136,8 @@ async function pythonFileOf(root: string): Promise<string | undefined> {
 
 function insteadOfPython(): string {
   const sdks = DIALECTS.flatMap(({ pythonFiles, sdk }) => (pythonFiles && sdk ? [sdk.imports[0]] : []));
-  const kinds = DIALECTS.flatMap(({ pythonFiles, loader }) => (pythonFiles && loader ? [pythonFiles.join(' and ')] : []));
-  return `One that is loaded as it is has ${kinds.join(' or ')}. Otherwise write it with ${sdks.join(' or ')}, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code`;
+  const kinds = DIALECTS.flatMap(({ original }) => original ?? []);
+  return `One that is loaded as it is has ${kinds.join(', or ')}. Otherwise write it with ${sdks.join(' or ')}, which have the same interfaces (docs/guides/plugins.md), offer its tools by an MCP server in Python (docs/guides/mcp.md), or let the agent run Python in the sandbox with the tools of code`;
 }
 
 async function isDirectory(path: string): Promise<boolean> {

@@ -89,7 +89,7 @@ test('a plugin in Python is told what is supported', async () => {
       ['other', 'thing.py'],
     ].map(([name, file]) =>
       expect.stringMatching(
-        `^Plugin "./${name}": .*/${name} is a plugin in Python \\(${file}\\) of a kind that is not supported. One that is loaded as it is has plugin.py and _manifest.json. Otherwise write it with longshore/maibot`,
+        `^Plugin "./${name}": .*/${name} is a plugin in Python \\(${file}\\) of a kind that is not supported. One that is loaded as it is has plugin.py and _manifest.json, or an __init__.py or a plugin.py whose code makes a NekroPlugin of nekro_agent. Otherwise write it with longshore/maibot`,
       ),
     ),
   );

@@ -10,5 +10,6 @@ export const maibot: PluginDialect = {
   loader: { locate: locateOriginal, load: (plugin) => loadOriginal(plugin, handlerResultOf) },
   hookNames: { load: 'onLoad', unload: 'onUnload', updateConfig: 'onConfigUpdate' },
   pythonFiles: ['plugin.py', '_manifest.json'],
+  original: 'plugin.py and _manifest.json',
   scaffold: { files: maibotPlugin },
 };

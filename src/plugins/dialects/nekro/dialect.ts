@@ -14,5 +14,6 @@ export const nekro: PluginDialect = {
   hasOwnIdentity: true,
   hasBareNames: true,
   pythonFiles: ['__init__.py'],
+  original: 'an __init__.py or a plugin.py whose code makes a NekroPlugin of nekro_agent',
   scaffold: { files: nekroPlugin },
 };

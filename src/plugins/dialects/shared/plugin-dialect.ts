@@ -30,6 +30,8 @@ export interface PluginDialect {
   hookNames?: Record<'load' | 'unload' | 'updateConfig', string>;
   /** Files of plugins of the original system, which is written in Python. The message for such a plugin names `sdk`. */
   pythonFiles?: string[];
+  /** What such a plugin has that is loaded as it is, in words. */
+  original?: string;
   /** What `longshore plugins new` writes. */
   scaffold: Scaffold;
 }

@@ -7,7 +7,7 @@ import type { LocatedPlugin } from '../../shared/plugin-dialect.ts';
 import { callPython } from '../../shared/python/call-python.ts';
 import { describe } from '../../shared/python/describe.ts';
 import { digestOf, programsAt } from '../../shared/python/layers.ts';
-import { prepareProgram, pythonPlugin, type DialectPrograms, type Reached } from '../../shared/python/python-plugin.ts';
+import { openSandboxes, prepareProgram, pythonPlugin, type DialectPrograms, type Reached } from '../../shared/python/python-plugin.ts';
 import { describedSchema, type Described } from './described.ts';
 import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
 
@@ -35,8 +35,9 @@ export async function locateOriginal(root: string): Promise<string | undefined> 
  */
 export async function loadOriginal(located: LocatedPlugin, resultOf: ResultOf): Promise<Plugin> {
   const { name, root } = located;
+  const given = await openSandboxes(located);
   const manifest = await readManifest(name, root);
-  const { given, ...program } = await prepareProgram(located, PROGRAMS, manifest.requirements);
+  const program = await prepareProgram(located, given, PROGRAMS, manifest.requirements);
   const describing = { name, given, program: { pluginId: manifest.id, ...program }, schema: describedSchema };
   const first = await describe(describing, {});
   const { id, version, description } = manifest;

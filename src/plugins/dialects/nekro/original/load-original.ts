@@ -7,7 +7,7 @@ import type { LocatedPlugin } from '../../shared/plugin-dialect.ts';
 import { describe } from '../../shared/python/describe.ts';
 import { programsAt } from '../../shared/python/layers.ts';
 import { readText, usableId } from '../../shared/python/plugin-text.ts';
-import { prepareProgram, pythonPlugin, type DialectPrograms } from '../../shared/python/python-plugin.ts';
+import { openSandboxes, prepareProgram, pythonPlugin, type DialectPrograms } from '../../shared/python/python-plugin.ts';
 import { requirementsOf } from '../../shared/python/requirements.ts';
 import { describedSchema } from './described.ts';
 import { partsOf } from './methods.ts';
@@ -78,7 +78,8 @@ async function* sourcesAt(root: string): AsyncGenerator<string> {
  */
 export async function loadOriginal(located: LocatedPlugin): Promise<Plugin> {
   const { name, root } = located;
-  const { given, ...program } = await prepareProgram(located, PROGRAMS, await requirementsAt(name, root));
+  const given = await openSandboxes(located);
+  const program = await prepareProgram(located, given, PROGRAMS, await requirementsAt(name, root));
   const describing = { name, given, program: { pluginId: name, ...program }, schema: describedSchema };
   const first = await describe(describing, {});
   const { moduleName, version, description, configSchema } = first;

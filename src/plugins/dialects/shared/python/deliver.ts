@@ -31,6 +31,7 @@ export const givenSchema = z.object({
 });
 
 const MOST_SENT_BYTES = 10 * 1024 * 1024;
+const MOST_FILE_BYTES = 20 * 1024 * 1024;
 
 /** Directory of the conversation's sandbox that gets the files of a call. */
 export function directoryFor({ callId }: Pick<ToolContext, 'callId'>): string {
@@ -39,7 +40,9 @@ export function directoryFor({ callId }: Pick<ToolContext, 'callId'>): string {
 
 /** Gives it to the conversation. It is in the journal, so another worker does the same; messages and notes of a call count once. */
 export async function deliver({ sent, notes, files }: z.infer<typeof givenSchema>, context: ToolContext): Promise<void> {
-  for (const { name, path: from } of files) await context.files.put({ bytes: await read(from, context), name }, { directory: directoryFor(context) });
+  for (const { name, path: from } of files) {
+    await context.files.put({ bytes: await read(from, context, MOST_FILE_BYTES), name }, { directory: directoryFor(context) });
+  }
   for (const part of sent) await context.send(await contentOf(part, context));
   for (const { text, wake } of notes) await context.note(text, { wake });
 }
@@ -50,6 +53,6 @@ async function contentOf(part: z.infer<typeof givenSchema>['sent'][number], cont
   return { ...about, data: Buffer.from(await read(from, context, MOST_SENT_BYTES)).toString('base64') };
 }
 
-async function read(from: string, { sandbox }: ToolContext, maxBytes?: number): Promise<Uint8Array> {
-  return (await sandbox.handle()).readFile(from, { ...(maxBytes !== undefined && { maxBytes }) });
+async function read(from: string, { sandbox }: ToolContext, maxBytes: number): Promise<Uint8Array> {
+  return (await sandbox.handle()).readFile(from, { maxBytes });
 }

@@ -18,15 +18,8 @@ export interface DialectPrograms {
   files: [name: string, content: Buffer][];
 }
 
-/**
- * Puts together what a plugin runs from: its files, its packages, the programs of its dialect.
- * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
- */
-export async function prepareProgram(
-  { name, root, sandboxes: open }: LocatedPlugin,
-  { entry, files }: DialectPrograms,
-  requirements: string[],
-): Promise<{ given: PluginSandboxes; layers: Program['layers']; entry: string }> {
+/** The sandboxes for a plugin. @throws PLUGIN_INVALID where there are none that can hold it */
+export async function openSandboxes({ name, sandboxes: open }: LocatedPlugin): Promise<PluginSandboxes> {
   if (!open) throw pluginInvalid(name, 'it is written in Python, and this process has no sandboxes to run it in', 'Load it in a worker');
   const given = await open();
   if (!given.sandboxes.setEgress) {
@@ -36,6 +29,19 @@ export async function prepareProgram(
       'Set LONGSHORE_SANDBOX_BACKEND=docker',
     );
   }
+  return given;
+}
+
+/**
+ * Puts together what a plugin runs from: its files, its packages, the programs of its dialect.
+ * @throws PLUGIN_INVALID naming the plugin, the problem and the fix.
+ */
+export async function prepareProgram(
+  { name, root }: LocatedPlugin,
+  given: PluginSandboxes,
+  { entry, files }: DialectPrograms,
+  requirements: string[],
+): Promise<Omit<Program, 'pluginId'>> {
   const { directory } = given;
   await ensureOwnDirectory(directory);
   const python = await pythonOf(given);
@@ -44,7 +50,7 @@ export async function prepareProgram(
     await packageLayer(name, requirements, python, directory),
     await hostLayer(files, directory),
   ];
-  return { given, layers, entry };
+  return { layers, entry };
 }
 
 /** How the tools of a plugin reach its process. */
