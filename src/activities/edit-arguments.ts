@@ -1,11 +1,13 @@
 import type { EditArgumentsArgs, EditArgumentsResult } from '../contracts/activities.ts';
 import { MAX_INLINE_ARGUMENTS } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
+import { isQuestion } from '../contracts/questions/question.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { decide } from '../plugins/approval/decide.ts';
 import { hashCall } from '../plugins/registry/hash-call.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
+import { answerQuestion } from '../tool-calls/questions/answer-question.ts';
 import { isOutdated } from '../tool-calls/run/bound-to-approval.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
@@ -17,6 +19,7 @@ type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents'>;
  */
 export function createEditArguments({ store, agents, ...parts }: Parts) {
   return async function editArguments({ conversationId, agentId, callId, tool: toolId, editedArguments }: EditArgumentsArgs): Promise<EditArgumentsResult> {
+    if (isQuestion(toolId)) return answerQuestion(store, { callId, tool: toolId, editedArguments });
     const registry = await registryOf(conversationId);
     const tool = registry.get(toolId);
     if (!tool) return refuse(failure('TOOL_NOT_FOUND', { tool: toolId, known: registry.tools.map(({ id }) => id).join(', ') }).message);

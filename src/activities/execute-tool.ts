@@ -22,14 +22,14 @@ import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
 import type { ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
-type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services' | 'subAgents'> & { opened: ConversationSandboxes };
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services' | 'subAgents' | 'questions'> & { opened: ConversationSandboxes };
 
 /**
  * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has a result returns it again, and commands in
  * the sandbox are followed wherever they run. Repeated runs of this activity give the call one effect.
  */
 export function createExecuteTool(parts: Parts) {
-  const { store, opened, services } = parts;
+  const { store, opened, services, questions } = parts;
   const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
@@ -60,7 +60,8 @@ export function createExecuteTool(parts: Parts) {
     if (!tool) return settleUnknownTool(args, registry);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(args, log);
-    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited };
+    const isNested = within !== undefined;
+    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested };
     return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
   }
 

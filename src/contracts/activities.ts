@@ -36,6 +36,8 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   retry: 'attach' | 'repeat' | 'once';
   /** One line for the Temporal UI, such as `npm test`. */
   summary: string;
+  /** Its server may ask a person during the call, and a worker follows the call until there is an answer. */
+  mayAsk?: true;
   /** Of a call that asks: a model judges it while it waits for a person, and may allow it. */
   auto?: true;
 }
@@ -132,8 +134,8 @@ export interface SettleCallArgs {
   stepId: string;
   callId: string;
   tool: string;
-  /** Why the call got no result of its own; `message` becomes its result for the model. */
-  settlement: 'denied' | 'expired' | 'interrupted' | 'unknown' | 'failed';
+  /** Why the call got no result of its own; `message` becomes its result for the model. `answered`: a person has answered a question of a server. */
+  settlement: 'denied' | 'expired' | 'interrupted' | 'unknown' | 'failed' | 'answered';
   message: string;
 }
 

@@ -1,6 +1,7 @@
 import type { ApprovalLink } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
+import type { ServerAsksArgs } from '../contracts/questions/question.ts';
 import type { Parent, Share, SubAgentEnd } from '../contracts/sub-agent.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Logger } from '../platform/log.ts';
@@ -53,6 +54,12 @@ export interface ForkCalls {
   tell(sourceId: string, fork: ForkedSignal): Promise<void>;
 }
 
+/** What a worker tells conversations of questions of servers. */
+export interface QuestionCalls {
+  /** Says that the server of a call asks, or that it no longer wants the answer. May be repeated. */
+  tell(conversationId: string, asks: ServerAsksArgs): Promise<void>;
+}
+
 /** Where people reach the HTTP service, for the details of conversations in Temporal. */
 export interface ServiceLinks {
   url: string;
@@ -73,6 +80,7 @@ export interface ActivityDependencies {
   services: PluginServices;
   startConversation: StartConversation;
   subAgents: SubAgentCalls;
+  questions: QuestionCalls;
   forks: ForkCalls;
   /** Absent when it is not known where people reach the HTTP service. */
   service?: ServiceLinks | undefined;

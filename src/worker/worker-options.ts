@@ -16,7 +16,7 @@ type OptionalSetting =
   | 'LONGSHORE_HOST_ADDRESS'
   | 'LONGSHORE_HOST_ID';
 
-export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'subAgents' | 'forks' | 'service'> {
+export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'subAgents' | 'questions' | 'forks' | 'service'> {
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
     Partial<Pick<Config, OptionalSetting>> &
     WebhookSettings;

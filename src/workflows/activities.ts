@@ -4,6 +4,7 @@ import type { JudgeCallArgs } from '../contracts/judging.ts';
 import type { CompactContextArgs } from '../contracts/transcript.ts';
 import type { KeepCheckpointArgs, RewindConversationArgs } from '../contracts/checkpoints/checkpoint.ts';
 import type { ForkSandboxArgs } from '../contracts/forks/fork.ts';
+import { MAX_QUESTION_MS } from '../contracts/questions/question.ts';
 import { summaryLine } from '../contracts/markdown.ts';
 import type { StartScheduledArgs } from '../contracts/schedule.ts';
 
@@ -115,10 +116,10 @@ export function executeTool(call: ProposedCall, args: ExecuteToolArgs): Promise<
   return tool(args);
 }
 
-function toolOptions({ retry, timeoutMs, summary }: ProposedCall): ActivityOptions {
+function toolOptions({ retry, timeoutMs, summary, mayAsk }: ProposedCall): ActivityOptions {
   const shared: ActivityOptions = { cancellationType, ...(summary !== '' && { summary }) };
   // The activity enforces the tool's own timeout, in which frozen time does not count. These timeouts only catch an activity that hangs.
-  const startToCloseTimeout = timeoutMs + 10 * MINUTE;
+  const startToCloseTimeout = timeoutMs + 10 * MINUTE + (mayAsk ? MAX_QUESTION_MS : 0);
   if (retry === 'once') return { startToCloseTimeout, heartbeatTimeout: 30_000, retry: { maximumAttempts: 1 }, ...shared };
   const patience = { initialInterval: 200, maximumInterval: 5_000 };
   if (retry === 'repeat') return { startToCloseTimeout, heartbeatTimeout: 5_000, retry: { ...patience, maximumAttempts: 5 }, ...shared };

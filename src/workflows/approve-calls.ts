@@ -1,4 +1,5 @@
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
+import { isQuestion } from '../contracts/questions/question.ts';
 import { askAgain } from './state/allowed-tools.ts';
 import { askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
 import type { Approval, ConversationData, PauseWish, Resolution } from './state/conversation-data.ts';
@@ -94,15 +95,19 @@ async function untilAnswered(running: RunningConversation): Promise<void> {
 /** Applies the agent's `approvalExpiry` to approvals that were not answered in time. */
 export async function expire(running: RunningConversation, due: Approval[], pauseMode: PauseWish['mode'] = 'step'): Promise<void> {
   const { data } = running;
+  // Without an answer there is nothing that a question could be allowed with.
+  const questions = due.filter(({ pending }) => isQuestion(pending.tool));
+  await Promise.all(questions.map((approval) => resolve(running, approval, { answer: 'expired', reason: EXPIRED }, 'policy')));
+  const calls = due.filter(({ pending }) => !isQuestion(pending.tool));
   switch (data.limits.approvalExpiry ?? 'deny') {
     case 'deny':
-      await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'expired', reason: EXPIRED }, 'policy')));
+      await Promise.all(calls.map((approval) => resolve(running, approval, { answer: 'expired', reason: EXPIRED }, 'policy')));
       return;
     case 'allow':
-      await Promise.all(due.map((approval) => resolve(running, approval, { answer: 'allow-once', reason: LET_RUN }, 'policy')));
+      await Promise.all(calls.map((approval) => resolve(running, approval, { answer: 'allow-once', reason: LET_RUN }, 'policy')));
       return;
     case 'pause':
-      pauseForApprovals(data, due, pauseMode);
+      pauseForApprovals(data, calls, pauseMode);
   }
 }
 

@@ -1,20 +1,30 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { askApproval } from './state/approval-state.ts';
-import type { Approval } from './state/conversation-data.ts';
+import { isQuestion } from '../contracts/questions/question.ts';
+import type { Approval, ConversationData, OpenQuestion, Resolution } from './state/conversation-data.ts';
+import { startWork, stopWork } from './state/budget-state.ts';
+import { closeQuestion } from './state/questions.ts';
 import { startJudging } from './judge-approval.ts';
 import { expire, refusedSettlementOf } from './approve-calls.ts';
 import { recordRequest, resolve } from './record-approval.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';
-import type { StepPlace } from './settle.ts';
+import { settle, type StepPlace } from './settle.ts';
 
 /** The code that made calls. When it has ended, its approvals that still wait for an answer are withdrawn. */
 export interface Code {
   ended: boolean;
 }
 
-/** Asks a person about a call of code when that is needed. Returns undefined when the call may run, else its result. Takes over edited arguments. */
+type QuestionEnd = Pick<SettleCallArgs, 'settlement' | 'message'>;
+
+export const ANSWERED: QuestionEnd = { settlement: 'answered', message: 'A person has answered.' };
+
+/**
+ * Asks a person about a call of code, or a question of a server, when that is needed. Returns undefined when the call may run, else its result. Takes over
+ * edited arguments.
+ */
 export async function askAboutMethod(
   running: RunningConversation,
   place: StepPlace,
@@ -22,7 +32,7 @@ export async function askAboutMethod(
   call: ProposedCall,
 ): Promise<Pick<SettleCallArgs, 'settlement' | 'message'> | undefined> {
   const { data } = running;
-  const refused = call.auto ? undefined : refusedSettlementOf(data, call);
+  const refused = call.auto ? undefined : isQuestion(call.tool) ? unaskedOf(data) : refusedSettlementOf(data, call);
   if (refused || call.decision !== 'ask' || data.allowedTools.includes(call.tool)) return refused;
   const pending = askApproval(data, place.turnId, call, Date.now());
   const approval = data.approvals.find((one) => one.pending === pending);
@@ -36,9 +46,47 @@ export async function askAboutMethod(
   data.approvals = data.approvals.filter((one) => one !== approval);
   await running.save();
   call.hash = pending.hash;
+  if (isQuestion(call.tool)) return endOfQuestion(approval.answer);
   if (approval.answer?.answer === 'withdrawn')
     return { settlement: 'interrupted', message: 'The code that made this call ended before an answer about its approval; the call was not run.' };
   return refusedSettlementOf(data, call, approval.answer);
+}
+
+/** Asks a person what the server of a running call asks, and stores how that ended. Withdrawn when the call ends before, or its server wants it no longer. */
+export async function askForServer(running: RunningConversation, place: StepPlace, call: Code, asked: OpenQuestion): Promise<void> {
+  const { data } = running;
+  const { question } = asked;
+  const code: Code = {
+    get ended() {
+      return call.ended || asked.isWithdrawn;
+    },
+  };
+  // A person who thinks does not use up the time of the conversation, unless other calls work meanwhile.
+  const isAlone = data.runningCalls.length === 1;
+  if (isAlone) stopWork(data, Date.now());
+  const { settlement, message } = (await askAboutMethod(running, place, code, question)) ?? ANSWERED;
+  if (isAlone && !data.paused) startWork(data, Date.now());
+  await settle(running, place, question, settlement, message);
+  closeQuestion(data, asked);
+}
+
+/** The result of a question that nobody can be asked. */
+function unaskedOf({ limits: { unattended } }: ConversationData): QuestionEnd | undefined {
+  return unattended ? { settlement: 'interrupted', message: 'No person can be asked: this conversation is unattended.' } : undefined;
+}
+
+function endOfQuestion(answer: Resolution | undefined): QuestionEnd {
+  switch (answer?.answer) {
+    case 'allow':
+    case 'allow-once':
+      return ANSWERED;
+    case 'deny':
+      return { settlement: 'denied', message: `A person has declined to answer${answer.reason === undefined ? '.' : `: ${answer.reason}`}` };
+    case 'expired':
+      return { settlement: 'interrupted', message: 'Nobody has answered in time.' };
+    default:
+      return { settlement: 'interrupted', message: 'The question was withdrawn before an answer.' };
+  }
 }
 
 async function untilClosed(running: RunningConversation, code: Code, approval: Approval): Promise<void> {

@@ -4,6 +4,8 @@ import type { FinishedCall } from '../contracts/sub-agent.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { executeTool, interruptCall } from './activities.ts';
 import { storageLimit } from './state/budget-state.ts';
+import { askForServer } from './ask-about-method.ts';
+import { newQuestions } from './state/questions.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { endSubAgent, leaveInBackground, shareOf } from './state/sub-agents.ts';
 import { letGoOfSubAgent } from './sub-agents.ts';
@@ -25,6 +27,10 @@ export interface Round {
 /** A running call: its scope, whose cancellation detaches from it, and the interruption that it has to wait for. */
 interface Attached {
   call: ProposedCall;
+  place: StepPlace;
+  /** Ends with the attach: questions that its server asked are withdrawn then. */
+  asker: { ended: boolean };
+  asking: Promise<void>[];
   scope: CancellationScope;
   round: Round;
   interrupting?: Promise<void>;
@@ -33,17 +39,18 @@ interface Attached {
 /** Attaches to a call once. `openMethods`: calls of its code that the workflow owns already. Not `async`, which would cost two more promises. */
 export function attachCall(
   running: RunningConversation,
-  { turnId, stepId }: StepPlace,
+  place: StepPlace,
   call: ProposedCall,
   round: Round,
   openMethods: string[] = [],
 ): Promise<AttachEnd> {
   const { data } = running;
+  const { turnId, stepId } = place;
   data.runningCalls.push({ callId: call.callId, tool: call.tool });
   running.show();
   const { conversationId, agentId, userId, tenantId } = data;
   const { callId, tool, hash, timeoutMs, needsSandbox } = call;
-  const attached: Attached = { call, scope: round.scopes?.pop() ?? new CancellationScope(), round };
+  const attached: Attached = { call, scope: round.scopes?.pop() ?? new CancellationScope(), round, place, asker: { ended: false }, asking: [] };
   const identity = { conversationId, agentId, userId, tenantId, turnId, stepId, callId, tool, hash, timeoutMs, needsSandbox };
   const mostBytes = storageLimit(data);
   const args = {
@@ -77,15 +84,18 @@ function takeFacts(data: ConversationData, callId: string, { started, failsTurn,
   if (spent) endSubAgent(data, callId, spent, Date.now());
 }
 
-function leave(running: RunningConversation, { call, scope, round, interrupting }: Attached, end: AttachEnd): AttachEnd | Promise<AttachEnd> {
+function leave(running: RunningConversation, attached: Attached, end: AttachEnd): AttachEnd | Promise<AttachEnd> {
   const { data } = running;
+  const { call, scope, round, interrupting, asker, asking } = attached;
+  asker.ended = true;
   const withdraw = (): AttachEnd => {
     data.runningCalls = data.runningCalls.filter(({ callId }) => callId !== call.callId);
     running.show();
     if (!scope.consideredCancelled) round.scopes?.push(scope);
     return end;
   };
-  return interrupting ? interrupting.then(withdraw) : withdraw();
+  const left = interrupting ? [...asking, interrupting] : asking;
+  return left.length === 0 ? withdraw() : Promise.all(left).then(withdraw);
 }
 
 /** Detaches from a running call for a pause `now`, and ends the call when the turn has to end. */
@@ -93,6 +103,7 @@ function heed(running: RunningConversation, attached: Attached): void {
   const { data } = running;
   const { call, scope, round } = attached;
   if (scope.consideredCancelled) return;
+  for (const asked of newQuestions(data, call.callId)) attached.asking.push(askForServer(running, attached.place, attached.asker, asked));
   if (mustEnd(data)) {
     if (runsInSandbox(call)) attached.interrupting ??= interrupt(data.conversationId, attached);
     else scope.cancel();

@@ -12,6 +12,7 @@ import type {
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import { editArguments, rewindConversation } from './activities.ts';
 import { isObject } from '../contracts/json.ts';
+import { isQuestion } from '../contracts/questions/question.ts';
 import type { Spent, SubAgentEnd } from '../contracts/sub-agent.ts';
 import { revokeTool } from './state/allowed-tools.ts';
 import { sameTool } from './state/approval-state.ts';
@@ -21,6 +22,7 @@ import { takeAnswer } from './state/client-calls.ts';
 import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake, wishContext } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
 import { takeFork } from './state/fork-state.ts';
+import { takeQuestion } from './state/questions.ts';
 import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages.ts';
@@ -102,6 +104,9 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.compact, (args) => onSignal(() => wishContext(data, newId('cmp'), signalArgs(args).undo === true)), {
     description: 'Leave older steps out of the prompts, before the next step. {"undo": true} takes the newest of these changes back.',
   });
+  setHandler(messages.serverAsks, (args) => onSignal(() => takeQuestion(data, signalArgs(args))), {
+    description: 'An MCP server asks the person behind the conversation during a call; a worker sends it.',
+  });
   setHandler(messages.clientAnswered, (args) => onSignal(() => takeAnswer(data, callIdOf(args) ?? '')), {
     description: 'The service says that a client has given the result of a call, {"callId": "…"}. The result itself is in the database.',
   });
@@ -168,11 +173,16 @@ function receiveMessage(running: RunningConversation, given: Partial<SendMessage
 async function receiveAnswer(running: RunningConversation, given: Partial<ResolveApprovalArgs> | undefined): Promise<ResolveApprovalResult> {
   const { data } = running;
   const { args, approval } = checkAnswer(data, given);
-  const { callId, answer, reason, by } = args;
+  const { callId, reason, by } = args;
+  const isAsked = isQuestion(approval.pending.tool);
+  // An answer holds for its question alone.
+  const answer = isAsked && args.answer === 'allow' ? 'allow-once' : args.answer;
   // Claimed at once, so that a second answer is refused while this one is being recorded.
   approval.claimed = true;
   const effective = await CancellationScope.nonCancellable(async () => {
-    if (args.editedArguments !== undefined && answer !== 'deny') await applyEdit(running, approval, args.editedArguments);
+    // What the server suggests is an answer only if it fits.
+    const edited = args.editedArguments ?? (isAsked ? {} : undefined);
+    if (edited !== undefined && answer !== 'deny') await applyEdit(running, approval, edited);
     // Each approval is recorded by itself, and a failure of one does not stop the others.
     const others = answer === 'allow' ? sameTool(data, approval) : [];
     const resolution = { answer, ...(reason !== undefined && { reason }) };

@@ -1,7 +1,8 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
 import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
-import { askAboutMethod, type Code } from './ask-about-method.ts';
+import { isQuestion } from '../contracts/questions/question.ts';
+import { ANSWERED, askAboutMethod, type Code } from './ask-about-method.ts';
 import { beginAttach, closeClientCall, openClientCall } from './state/client-calls.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { untilAnswered } from './follow-client-tool.ts';
@@ -97,6 +98,7 @@ async function runToEnd(script: Script, code: Code, call: ProposedCall): Promise
   const { data } = running;
   const refused = await askAboutMethod(running, place, code, call);
   if (refused) return settle(running, place, call, refused.settlement, refused.message);
+  if (isQuestion(call.tool)) return settle(running, place, call, ANSWERED.settlement, ANSWERED.message);
   let started = false;
   for (;;) {
     if (code.ended && !started) return settle(running, place, call, 'interrupted', CODE_ENDED);

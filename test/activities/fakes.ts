@@ -197,6 +197,7 @@ export function setUpCall(
       services,
       opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }),
       subAgents,
+      questions: { tell: async () => undefined },
     };
     const environment = new MockActivityEnvironment({}, { client });
     const executeTool = createExecuteTool(parts);

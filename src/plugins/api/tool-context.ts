@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import type { Question, QuestionAnswer } from '../../contracts/questions/question.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
 import type { CodeResult, RunCodeOptions } from '../../sandbox/api/code.ts';
@@ -41,6 +42,11 @@ export interface ToolContext {
    * notes of a call and all attempts at it. If the turn is stopped, interrupted or cancelled, no turn is started.
    */
   note(this: void, text: string, options?: { wake?: boolean }): Promise<void>;
+  /**
+   * Asks the person behind the conversation on behalf of a server, and waits for the answer: for up to a day, which is not counted in the time limit of the call.
+   * Only for MCP servers outside the sandbox; absent where nobody can be asked.
+   */
+  askPerson?(this: void, question: Question, signal: AbortSignal): Promise<QuestionAnswer>;
 }
 
 export interface UserMessage {

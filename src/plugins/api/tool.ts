@@ -66,6 +66,8 @@ export interface Tool {
   summarize: ((input: JsonObject) => string) | undefined;
   /** Other data from the plugin. Longshore does not use it. */
   metadata?: JsonObject;
+  /** It is of a server that may ask a person during a call. Set by Longshore. */
+  mayAsk?: true;
   /** The tool is run by a client. Set by Longshore. */
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
   /** The sandbox of `context.sandbox` for a tool with the isolation `own`. Set by Longshore. */

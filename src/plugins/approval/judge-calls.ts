@@ -95,6 +95,7 @@ function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): Pro
     timeoutMs: tool.timeoutMs,
     retry: retryOf(tool),
     summary: summaryOf(tool, call.arguments),
+    ...(tool.mayAsk && { mayAsk: true as const }),
     ...(isAgentTool(tool.id) && { retry: 'attach' }),
     ...(tool.client && { retry: 'attach', client: true }),
     ...(givesTask(tool.id) && taskOf(request.agent, nameIn(call))),

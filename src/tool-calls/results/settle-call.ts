@@ -4,7 +4,7 @@ import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
 import type { ToolCallRow, ToolCallState } from '../../store/tool-call-rows.ts';
 
-const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted', unknown: 'unknown', failed: 'failed' } as const satisfies Record<
+const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted', unknown: 'unknown', failed: 'failed', answered: 'finished' } as const satisfies Record<
   SettleCallArgs['settlement'],
   ToolCallState
 >;
@@ -12,15 +12,16 @@ const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted'
 /** Characters of a client's result that are told of a call that was interrupted. */
 const MOST_ANSWERED = 4_000;
 
-/** Settles a call that will not run; a call that has a result keeps it. */
+/** Settles a call that is not run, or not any more; a call that has a result keeps it. */
 export function createSettleCall({ store }: { store: Store }) {
   return async function settleCall({ callId, tool, turnId, stepId, settlement, ...given }: SettleCallArgs): Promise<void> {
     const message = isClientTool(tool) ? await withAnswer(store, callId, given.message) : given.message;
+    const isError = settlement !== 'answered';
     const event: NewEvent =
       settlement === 'unknown'
         ? { type: 'tool.unknown', turnId, stepId, data: { callId, tool, why: message } }
-        : { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError: true, text: message, durationMs: 0 } };
-    await store.toolCalls.settle(callId, undefined, { state: STATES[settlement], content: [{ type: 'text', text: message }], isError: true }, [event]);
+        : { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: message, durationMs: 0 } };
+    await store.toolCalls.settle(callId, undefined, { state: STATES[settlement], content: [{ type: 'text', text: message }], isError }, [event]);
     if (isClientTool(tool)) await store.clientCalls.forget(callId);
   };
 }

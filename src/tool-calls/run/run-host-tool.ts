@@ -4,6 +4,8 @@ import { operatorText } from '../../contracts/operator-text.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { redact } from '../results/redact.ts';
+import { startTimeLimit } from '../../common/time-limit.ts';
+import { createAskPerson } from './ask-person.ts';
 import { contextFor } from './tool-context.ts';
 import { failedBy, isRepeatable, sandboxFor, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
@@ -24,14 +26,15 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
     controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
   };
   const cancel = () => end(cancelledOutcome(run, context));
-  const timer = setTimeout(() => end(overdue(run)), run.args.timeoutMs);
+  using limit = startTimeLimit(run.args.timeoutMs, () => end(overdue(run)));
   if (cancellationSignal.aborted) cancel();
   cancellationSignal.addEventListener('abort', cancel, { once: true });
   run.progress.phase('running');
   try {
-    return await Promise.race([answerOf(run, contextFor(run, sandbox, controller.signal)), ended.promise]);
+    const askPerson = run.isNested ? undefined : createAskPerson(run, limit.hold, controller.signal);
+    const toolContext = { ...contextFor(run, sandbox, controller.signal), ...(askPerson && { askPerson }) };
+    return await Promise.race([answerOf(run, toolContext), ended.promise]);
   } finally {
-    clearTimeout(timer);
     cancellationSignal.removeEventListener('abort', cancel);
     // Work that the tool left running can no longer send or note anything.
     controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));

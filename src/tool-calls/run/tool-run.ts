@@ -8,6 +8,7 @@ import type { RegisteredTool, Registry } from '../../plugins/registry/registry.t
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClaimResult } from '../../store/tool-call-rows.ts';
+import type { QuestionCalls } from '../dependencies.ts';
 import type { AwaitedResults, MethodDesk } from './method-desk.ts';
 import type { OutputEvents } from '../results/output-events.ts';
 import type { Progress } from './progress.ts';
@@ -32,6 +33,9 @@ export interface ToolRun {
   /** Takes the calls of the call's code. */
   methods: MethodDesk;
   awaited: AwaitedResults;
+  questions: QuestionCalls;
+  /** It runs within the attempt of another call: its server cannot ask, since the conversation does not know of the call. */
+  isNested: boolean;
   /** Set once the conversation's sandbox has been reached. */
   handle?: WorkerHandle;
 }

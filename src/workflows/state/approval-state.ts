@@ -1,5 +1,6 @@
 import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
+import { isQuestion } from '../../contracts/questions/question.ts';
 import { allowTool } from './allowed-tools.ts';
 import type { Approval, ConversationData, PauseWish, Resolution } from './conversation-data.ts';
 
@@ -8,7 +9,7 @@ export type ApprovalVerdict = { outcome: 'accept'; approval: Approval } | { outc
 /** Asks a person about a call; with an `approvalTimeoutMs` of 0, it waits without limit. */
 export function askApproval(data: ConversationData, turnId: string, call: ProposedCall, nowMs: number): PendingApproval {
   const { callId, tool, hash, why } = call;
-  const timeoutMs = data.limits.approvalTimeoutMs;
+  const timeoutMs = patienceOf(data, call);
   const pending: PendingApproval = {
     callId,
     tool,
@@ -21,6 +22,12 @@ export function askApproval(data: ConversationData, turnId: string, call: Propos
   };
   data.approvals.push({ pending, claimed: false });
   return pending;
+}
+
+/** How long an answer is waited for; 0 for no limit. A worker follows a server's call until its question is answered, which has a limit of its own. */
+function patienceOf({ limits: { approvalTimeoutMs } }: ConversationData, { tool, timeoutMs }: ProposedCall): number {
+  if (!isQuestion(tool) || timeoutMs === 0) return approvalTimeoutMs;
+  return approvalTimeoutMs > 0 ? Math.min(approvalTimeoutMs, timeoutMs) : timeoutMs;
 }
 
 /** Decides whether an answer matches a pending approval. */

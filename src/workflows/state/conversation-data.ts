@@ -1,4 +1,4 @@
-import type { AcceptedMessage, ApprovalLink, SaveStatusArgs } from '../../contracts/activities.ts';
+import type { AcceptedMessage, ApprovalLink, ProposedCall, SaveStatusArgs } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent.ts';
 import type { WaitingCall } from '../../contracts/client-tool.ts';
 import type {
@@ -80,6 +80,17 @@ export interface OpenClientCall extends WaitingCall {
   isAnswered: boolean;
 }
 
+/** A question of the server of a running call. */
+export interface OpenQuestion {
+  /** The call whose server asks. */
+  ofCall: string;
+  question: ProposedCall;
+  /** A person is being asked. */
+  isTaken: boolean;
+  /** The server no longer wants the answer. */
+  isWithdrawn: boolean;
+}
+
 /** The whole state of a conversation; only the state modules of this folder change it. */
 export interface ConversationData {
   readonly conversationId: string;
@@ -158,6 +169,8 @@ export interface ConversationData {
   placedAgents: string[];
   /** Calls of the running step that clients run. */
   clientCalls: OpenClientCall[];
+  /** Questions of servers whose calls run; absent while none has asked. */
+  questions?: OpenQuestion[];
   /** The plan of the agent, as far as it is shown to operators. */
   plan?: ShownPlan;
   /** Events that wait to be saved with the status. */

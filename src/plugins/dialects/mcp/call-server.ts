@@ -33,13 +33,18 @@ const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be r
 
 /** Makes the functions of tools that call a server. Their errors say whether the call was made. */
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
-  return (tool) => ({ isolation: 'host', execute: (input, context) => call(tool, input, context, false) });
+  return (tool) => ({ isolation: 'host', mayAsk: true, execute: (input, context) => call(tool, input, context, false) });
 
   async function call(tool: string, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
     const current = await soon(context.signal);
     try {
       return serverResultOf(
-        await current.call(tool, input, { signal: context.signal, timeoutMs: limitOf(limits, tool), onProgress: (line) => context.heartbeat(line) }),
+        await current.call(tool, input, {
+          signal: context.signal,
+          timeoutMs: limitOf(limits, tool),
+          onProgress: (line) => context.heartbeat(line),
+          askPerson: context.askPerson,
+        }),
       );
     } catch (error) {
       const fate = fateOf(error);

@@ -134,7 +134,7 @@ class Keeper {
     this.opened = undefined;
     try {
       const refresh = createRefresh(async () => this.opened && this.list(this.opened), log);
-      this.opened = await openSession(openTransport(name, server, readEnvironment), refresh);
+      this.opened = await openSession(name, openTransport(name, server, readEnvironment), refresh);
       if (this.closed.signal.aborted) await this.opened.close('the worker ends');
       await this.list(this.opened);
     } catch (error) {
@@ -155,7 +155,7 @@ class Keeper {
   }
 
   private async list(opened: Session): Promise<void> {
-    this.published.take({ version: opened.server.version, tools: await opened.tools() });
+    this.published.take({ version: opened.version, tools: await opened.tools() });
   }
 }
 

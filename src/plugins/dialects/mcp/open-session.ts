@@ -1,8 +1,12 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { CallToolResultSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import { inTimeOr } from '../../../common/in-time.ts';
+import { MAX_QUESTION_MS } from '../../../contracts/questions/question.ts';
+import type { ToolContext } from '../../api/define-plugin.ts';
+import { answerQuestion } from './questions/answer-question.ts';
+import { createCalls } from './questions/calls-in-progress.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import { MessageRefused } from './message-refused.ts';
 import { messageOf } from './http-words.ts';
@@ -11,7 +15,8 @@ import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
 /** A connection to a server, from its initialization to its end. */
 export interface Session {
-  server: { name: string; version: string };
+  /** The server's own version. */
+  version: string;
   /** As the server sends them. Each is checked separately, so that an invalid one does not affect the others. */
   tools(): Promise<unknown[]>;
   call(tool: string, input: JsonObject, options: CallOptions): Promise<CallToolResult>;
@@ -20,7 +25,9 @@ export interface Session {
   close(why: string): Promise<void>;
 }
 
-interface CallOptions {
+export interface CallOptions {
+  /** Asks the person behind the call's conversation. Absent: nobody can be asked. */
+  askPerson?: ToolContext['askPerson'];
   signal: AbortSignal;
   timeoutMs: number;
   onProgress: (line: string) => void;
@@ -37,9 +44,10 @@ const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string(
  * Initializes a connection to a server.
  * @throws an Error with the reason when that fails; nothing of the connection is left then.
  */
-export async function openSession(opened: OpenTransport, onToolsChanged: () => void): Promise<Session> {
+export async function openSession(name: string, opened: OpenTransport, onToolsChanged: () => void): Promise<Session> {
   const { transport } = opened;
-  const client = new Client({ name: 'longshore', version: '0.1.0' });
+  const client = new Client({ name: 'longshore', version: '0.1.0' }, { capabilities: { elicitation: { form: {}, url: {} } } });
+  const calls = createCalls();
   let reason: string | undefined;
   let tell: (why: string) => void = () => undefined;
   const ended = new Promise<string>((resolve) => (tell = resolve));
@@ -62,6 +70,7 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
     if (error.message.includes('Maximum reconnection attempts')) void close('it does not answer any more');
   };
   opened.onCut?.((error) => void close(error instanceof MessageRefused ? error.message : 'it broke off an answer'));
+  client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) => answerQuestion(name, params, calls.current(), signal));
   client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
   try {
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
@@ -75,8 +84,14 @@ export async function openSession(opened: OpenTransport, onToolsChanged: () => v
     if (reason !== undefined || ('method' in message && isTooMuch())) return;
     deliver?.(message, extra);
   };
-  const { name, version } = client.getServerVersion() ?? { name: 'unnamed', version: '0' };
-  return { server: { name, version }, tools: () => listTools(client), call: (tool, input, options) => callTool(client, tool, input, options), ended, close };
+  const { version } = client.getServerVersion() ?? { version: '0' };
+  return {
+    version,
+    tools: () => listTools(client),
+    call: (tool, input, options) => calls.during(options, () => callTool(client, tool, input, options)),
+    ended,
+    close,
+  };
 }
 
 /** The message "fetch failed" gives no reason; the reason is in the error's cause. */
@@ -108,8 +123,8 @@ async function callTool(client: Client, name: string, input: JsonObject, { signa
     onProgress(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
   return client.request({ method: 'tools/call', params: { name, arguments: input } }, CallToolResultSchema, {
     signal,
-    // The caller ends the call in time; this limit applies when its signal never comes.
-    timeout: timeoutMs + LATE_MS,
+    // The caller ends the call in time; this limit applies when its signal never comes. The time in which a person is asked does not count.
+    timeout: timeoutMs + LATE_MS + MAX_QUESTION_MS,
     onprogress,
   });
 }

@@ -8,7 +8,7 @@ import { createCompiler } from '../../schemas/validate-arguments.ts';
 import { limitOf } from './call-limits.ts';
 
 /** How a server's tool is run, for any kind of connection. */
-export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute'>;
+export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk'>;
 
 export interface ServerTools {
   tools: Tool[];

@@ -5,7 +5,7 @@ import { hostileProgram } from './support.ts';
 test('a flood is a flood also when it is read slowly', async () => {
   const notify = `process.stdout.write((JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }) + '\\n').repeat(1200))`;
   const opened = openTransport('fix', hostileProgram(`on('tools/call', () => ${notify});`), () => undefined);
-  const session = await openSession(opened, () => {
+  const session = await openSession('fix', opened, () => {
     const until = performance.now() + 3;
     while (performance.now() < until);
   });

@@ -1,0 +1,25 @@
+import { ErrorCode, McpError, type ElicitResult } from '@modelcontextprotocol/sdk/types.js';
+import type { Question } from '../../../../contracts/questions/question.ts';
+import type { ToolContext } from '../../../api/define-plugin.ts';
+import { readQuestion } from './read-question.ts';
+
+/** Answers a question of a server: asks the person behind the call to which it belongs. */
+export async function answerQuestion(
+  server: string,
+  given: unknown,
+  call: { askPerson?: ToolContext['askPerson'] } | undefined,
+  signal: AbortSignal,
+): Promise<ElicitResult> {
+  const question = questionOf(server, given);
+  if (!call) throw new McpError(ErrorCode.InvalidRequest, 'it is not known which call asks: there is none in progress, or more than one');
+  const { action, content } = (await call.askPerson?.(question, signal)) ?? { action: 'cancel' };
+  return { action, ...(content && { content: content as NonNullable<ElicitResult['content']> }) };
+}
+
+function questionOf(server: string, given: unknown): Question {
+  try {
+    return readQuestion(server, given);
+  } catch (error) {
+    throw new McpError(ErrorCode.InvalidParams, (error as Error).message);
+  }
+}

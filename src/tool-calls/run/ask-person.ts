@@ -1,0 +1,63 @@
+import { pause } from '../../common/pause.ts';
+import { anySignal } from '../../common/any-signal.ts';
+import { callOfCode, execOf } from '../../contracts/call-ids.ts';
+import { failure } from '../../contracts/errors.ts';
+import { MAX_QUESTION_MS, type Question, type QuestionAnswer } from '../../contracts/questions/question.ts';
+import type { ToolRun } from './tool-run.ts';
+import { answerIn, isSameQuestion, proposeQuestion, type ProposedQuestion } from '../questions/propose-question.ts';
+
+/** Questions that a server may ask during one call. */
+const MOST_QUESTIONS = 20;
+const FIRST_LOOK_MS = 100;
+const LAST_LOOK_MS = 2_000;
+
+export type AskPerson = (question: Question, signal: AbortSignal) => Promise<QuestionAnswer>;
+
+/**
+ * Asks a person on behalf of the server that runs this call, and waits for the answer, which is stored with the question: a later attempt at the call, which is
+ * asked the same again, finds it. `hold` stops the time limit of the call until what it returns is disposed of.
+ */
+export function createAskPerson(run: ToolRun, hold: () => Disposable, ended: AbortSignal): AskPerson {
+  let asked = 0;
+  return async (question, signal) => {
+    using _held = hold();
+    const over = anySignal([signal, ended]);
+    const { proposed } = await store(run, question, () => {
+      asked += 1;
+      if (asked > MOST_QUESTIONS) throw new Error(`a server may ask ${MOST_QUESTIONS} questions during one call`);
+      return asked;
+    });
+    run.progress.line(`a person is asked: ${question.message}`);
+    const telling = { callId: run.args.callId, question: proposed };
+    await run.questions.tell(run.args.conversationId, telling);
+    const answer = await untilAnswered(run, proposed.callId, over);
+    if (answer) return answer;
+    await run.questions.tell(run.args.conversationId, { ...telling, withdrawn: true });
+    return { action: 'cancel' };
+  };
+}
+
+/** Stores the question, unless an earlier attempt has. `next` numbers it. */
+async function store({ args, store: { toolCalls } }: ToolRun, question: Question, next: () => number): Promise<ProposedQuestion> {
+  for (;;) {
+    const number = next();
+    const callId = callOfCode(execOf(args.callId, 1), number);
+    const told = proposeQuestion(args, { callId, number, timeoutMs: MAX_QUESTION_MS }, question);
+    const known = await toolCalls.get(callId);
+    if (known && isSameQuestion(known, question)) return told;
+    if (known) continue;
+    if (await toolCalls.proposeMethod(told.proposal, [told.requested], args.storageLimit)) return told;
+    throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
+  }
+}
+
+/** Undefined when nobody waits for the answer any more. */
+async function untilAnswered({ store: { toolCalls } }: ToolRun, callId: string, over: AbortSignal): Promise<QuestionAnswer | undefined> {
+  for (let waitMs = FIRST_LOOK_MS; !over.aborted; waitMs = Math.min(LAST_LOOK_MS, waitMs * 1.5)) {
+    const row = await toolCalls.get(callId);
+    const answer = row && answerIn(row);
+    if (answer) return answer;
+    await pause(waitMs, over);
+  }
+  return undefined;
+}
