@@ -36,10 +36,12 @@ export interface ServerRequest {
   method: string;
   params: JsonObject;
 }
-export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeoutMs' | 'signal'>, AsStarted {
+export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeoutMs' | 'signal' | 'isBegun'>, AsStarted {
   onProgress?: (line: string) => void;
   /** Called with the reason when the server is started again. What the earlier server had in its memory is lost. */
   onRestart?: (why: string) => Promise<void>;
+  /** Called with each question that the server asks a person during the request, a call of `elicitation/create`. Absent: nobody can be asked. */
+  onMethodCall?: (call: MethodCall) => void;
 }
 /**
  * `refused`: the server answered with an error. `absent`: there was no server, and the request was not made. `gone`: the server ended during the request.

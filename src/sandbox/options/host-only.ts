@@ -61,6 +61,8 @@ export const HOST_ONLY: Record<keyof HostMethods | keyof SandboxCheckpoints | ke
       asStarted: flag.optional(),
       onProgress: callback.optional(),
       onRestart: callback.optional(),
+      isBegun: flag.optional(),
+      onMethodCall: callback.optional(),
     } satisfies Record<keyof ServerRequestOptions, z.ZodType>).optional(),
   },
   runTool: {

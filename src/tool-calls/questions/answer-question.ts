@@ -37,5 +37,5 @@ async function problemOf(asked: JsonObject, { answer, ...rest }: JsonObject): Pr
   if (!isObject(answer)) return `answer: must be an object of the fields of the form, and is ${showValue(answer)}`;
   const check = compile('elicitation', asked['schema'] as JsonObject, (why) => new Error(why));
   const problems = await check(answer as Json);
-  return problems.length === 0 ? undefined : problems.map((each) => `answer: ${each}`).join('; ');
+  return problems.length === 0 ? undefined : problems.map((each) => (each.startsWith('/') ? `answer${each}` : `answer: ${each}`)).join('; ');
 }

@@ -3,11 +3,10 @@ import { anySignal } from '../../common/any-signal.ts';
 import { callOfCode, execOf } from '../../contracts/call-ids.ts';
 import { failure } from '../../contracts/errors.ts';
 import { MAX_QUESTION_MS, type Question, type QuestionAnswer } from '../../contracts/questions/question.ts';
+import { MOST_QUESTIONS } from '../questions/question-of-call.ts';
 import type { ToolRun } from './tool-run.ts';
 import { answerIn, isSameQuestion, proposeQuestion, type ProposedQuestion } from '../questions/propose-question.ts';
 
-/** Questions that a server may ask during one call. */
-const MOST_QUESTIONS = 20;
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 2_000;
 

@@ -12,6 +12,9 @@ import type { CallResult, NewMethodCall, ToolCallRow } from '../../store/tool-ca
 import { deferred } from '../../common/deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from '../offer/offer-tools.ts';
+import { isQuestion } from '../../contracts/questions/question.ts';
+import { answerIn, proposeQuestion } from '../questions/propose-question.ts';
+import { questionOfCall } from '../questions/question-of-call.ts';
 import { answerOf, refusedAnswer } from '../results/method-answer.ts';
 import { shownArguments } from '../results/shown-arguments.ts';
 import { createSettleCall } from '../results/settle-call.ts';
@@ -98,6 +101,11 @@ export class MethodDesk implements Disposable {
     void this.work(() => this.serve({ handle, call, callId: callOfCode(call.execId, call.number) }));
   }
 
+  /** Takes a question of an MCP server. Anything else that comes in its name is refused. */
+  ask(server: string, handle: WorkerHandle, call: MethodCall): void {
+    void this.work(() => this.serveQuestion({ handle, call, callId: callOfCode(call.execId, call.number) }, server));
+  }
+
   /** Records that the code is active. */
   stir(): void {
     this.stirredAt = performance.now();
@@ -145,6 +153,22 @@ export class MethodDesk implements Disposable {
       case 'durable':
         return this.handOver(one, verdict);
     }
+  }
+
+  private async serveQuestion(one: OpenCall, server: string): Promise<void> {
+    const { call, callId } = one;
+    const { args, store, runAtOnce } = this.parts;
+    const row = call.repeated ? await store.toolCalls.get(callId) : undefined;
+    if (row?.content) return this.deliver(one, row);
+    if (row && this.known.has(callId)) return this.watch(one);
+    const read = questionOfCall(server, call);
+    if ('refused' in read) return answer(one, read.refused);
+    // The code of a call that runs within another cannot wait for the workflow.
+    if (!runAtOnce) return answer(one, { ok: { action: 'cancel' } });
+    await one.handle.holdMethod(call.execId, call.number);
+    const { proposed, proposal, requested } = proposeQuestion(args, { callId, number: call.number, timeoutMs: 0 }, read.question);
+    if (!(await store.toolCalls.proposeMethod(proposal, [requested], args.storageLimit))) return answer(one, noRoom(args));
+    this.fresh.push(proposed);
   }
 
   /** The tools as they are now: a plugin may have been reloaded or disabled since the list was read. */
@@ -227,6 +251,7 @@ export class MethodDesk implements Disposable {
 
   /** Delivers a result to the code. An agent's answer is for the model: the code ends at that call. */
   private async deliver(one: OpenCall, row: StoredResult): Promise<void> {
+    if (isQuestion(row.tool)) return this.deliverAnswer(one);
     if (row.state === 'interrupted') await pause(INTERRUPTION_GRACE_MS, this.closed.signal);
     if (this.closed.signal.aborted) return;
     this.stir();
@@ -234,6 +259,12 @@ export class MethodDesk implements Disposable {
     const concludes = (kind === 'agent' || kind === 'multimodal_agent') && row.state === 'finished' && !row.isError;
     if (concludes) await one.handle.concludeAt(one.call.execId, one.call.number);
     else await answer(one, answerOf(row));
+  }
+
+  private async deliverAnswer(one: OpenCall): Promise<void> {
+    const row = await this.parts.store.toolCalls.get(one.callId);
+    const given = row && answerIn(row);
+    if (given) await answer(one, { ok: { ...given } });
   }
 
   private lookAfter(milliseconds: number): void {

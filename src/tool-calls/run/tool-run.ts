@@ -52,7 +52,7 @@ export function sandboxFor(run: ToolRun): CallSandbox {
     args: run.args,
     isBegun: run.claim.attempt > 1,
     open: () => (opening ??= openToGoOn(run)),
-    onMethodCall: (handle, call) => run.methods.take(handle, call),
+    onMethodCall: (handle, call, server) => (server === undefined ? run.methods.take(handle, call) : run.methods.ask(server, handle, call)),
     onOutput(stream, chunk) {
       run.output.push(stream, chunk);
       run.methods.stir();

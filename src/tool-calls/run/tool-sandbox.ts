@@ -41,8 +41,8 @@ export interface CallSandboxParts {
   isBegun: boolean;
   open: () => Promise<WorkerHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
-  /** Takes the calls of tools that the commands' code makes. */
-  onMethodCall: (handle: WorkerHandle, call: MethodCall) => void;
+  /** Takes the calls of tools that the commands' code makes, and the questions of MCP servers, with the name of the server. */
+  onMethodCall: (handle: WorkerHandle, call: MethodCall, server?: string) => void;
 }
 
 /** Occupies the exec id that the call would use next: a command that does nothing. A start that finds the id taken recognises it. */
@@ -191,8 +191,9 @@ interface ServerCall {
 }
 
 async function callServerOnce(hold: Hold, handle: WorkerHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
-  const { fate, release, timeoutMs } = hold;
-  const given = { timeoutMs, ...options, signal: release.signal, execId };
+  const { fate, isBegun, release, timeoutMs } = hold;
+  const onMethodCall = (call: MethodCall) => hold.onMethodCall(handle, call, server.name);
+  const given = { timeoutMs, ...options, signal: release.signal, execId, isBegun, onMethodCall };
   const called = handle.callServer(server, request, given);
   const answer = await orAttached(hold, handle, execId, called, () => handle.callServer(server, request, { ...given, asStarted: true }));
   if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { ExecEnd } from '../../../src/sandbox/protocol/supervisor-connection.ts';
 import { descendants, LocalSupervisor, until } from './local-supervisor.ts';
 
@@ -117,4 +118,37 @@ test('a directory of sockets that others may enter is not used', async () => {
   await supervisor.handle.run('mkdir open && chmod 755 open');
   const { end, told } = await request('one', [`${JSON.stringify(COUNT)}\n`], { LONGSHORE_CODE: 'open' });
   expect([end.exit.exitCode, end.stderr.head, told]).toEqual([1, 'open is not a directory of this user alone; remove it\n', '']);
+});
+
+test('a question of the server is numbered and answered as calls of code are, and its call has no time limit meanwhile', async () => {
+  const asked: MethodCall[] = [];
+  const given = { execId: 'call_q-1', timeoutMs: 1_500, onMethodCall: (each: MethodCall) => void asked.push(each) };
+  const answer = supervisor.handle.callServer(server, { method: 'tools/call', params: { name: 'ask', arguments: {} } }, given);
+  await until(async () => asked.length > 0);
+  const params = { message: 'Who are you?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } };
+  expect(asked).toEqual([{ execId: 'call_q-1', number: 1, tool: 'elicitation/create', arguments: params, repeated: false }]);
+  await supervisor.handle.holdMethod('call_q-1', 1);
+  const held = Date.now();
+  await until(async () => Date.now() - held > 2_000);
+  await supervisor.handle.answerMethod('call_q-1', 1, { ok: { action: 'accept', content: { name: 'Ada' } } });
+  expect(await answer).toMatchObject({
+    outcome: 'answered',
+    result: { content: [{ text: '{"action":"accept","content":{"name":"Ada"}}' }] },
+  });
+});
+
+test('a question is refused where the worker asks nobody', async () => {
+  expect(await call('ask', {}, 'call_q-2')).toMatchObject({
+    outcome: 'answered',
+    result: { content: [{ text: '{"code":-32600,"message":"no call is in progress in which it could be asked"}' }] },
+  });
+});
+
+test('a question that the worker refuses is an error for the server', async () => {
+  const refuse = ({ execId, number }: MethodCall) => void supervisor.handle.answerMethod(execId, number, { error: { code: 'MALFORMED', message: 'no form' } });
+  const request = { method: 'tools/call', params: { name: 'ask', arguments: {} } };
+  expect(await supervisor.handle.callServer(server, request, { execId: 'call_q-3', onMethodCall: refuse })).toMatchObject({
+    outcome: 'answered',
+    result: { content: [{ text: '{"code":-32602,"message":"no form"}' }] },
+  });
 });

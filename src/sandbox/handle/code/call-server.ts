@@ -5,6 +5,7 @@ import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions }
 import type { WorkerHandle } from '../../api/sandbox.ts';
 import { createServerReader } from './server-reader.ts';
 import { serverExec, serverOfExec } from './server-names.ts';
+import { followCalls } from '../commands/follow-calls.ts';
 import { exitOf } from '../commands/exit-of.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -52,7 +53,7 @@ interface Following {
 }
 
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, asStarted = false } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, asStarted = false } = options;
   let restart: string | undefined;
   const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
   const spec: ExecSpec = {
@@ -63,9 +64,10 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
     timeoutMs,
     maxOutputBytes: MAX_OUTPUT_BYTES,
     stdin: 'open',
+    ...(onMethodCall && { methods: true }),
   };
   const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
-  const running = asStarted ? connection.attach(execId, following) : connection.run(spec, following);
+  const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
   // The leading newline ends a line that an earlier worker may have sent only in part.
   const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...request })}\n`), { end: true });
   given.catch(() => undefined);

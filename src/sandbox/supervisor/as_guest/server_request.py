@@ -5,6 +5,7 @@ A runner that was made ahead becomes this, without executing anything: the start
 
 from __future__ import annotations
 
+import _thread
 import os
 import stat
 import struct
@@ -15,7 +16,7 @@ from shared.lean_modules import signal, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
 PROGRAM = os.fsencode(os.path.abspath(__file__))
@@ -26,6 +27,9 @@ _COMES_UP_POLL = 0.02
 _END_POLLS = 40
 _END_POLL = 0.01
 _READ_SIZE = 65536
+_LENGTH = struct.Struct('>I')
+_QUESTION = 'elicitation/create'
+_NO_ANSWER = {'ok': {'action': 'cancel'}}
 _CREDENTIALS = struct.Struct('3i')
 
 
@@ -57,7 +61,12 @@ def _ask(server: bytes, env: Mapping[bytes, bytes]) -> int:
     if connection is None:
         _tell('failed', 'it did not start in time')
         return 0
-    made, ended = _pass_on(connection, request)
+    path, token = env.get(b'LONGSHORE_TOOLS'), env.get(b'LONGSHORE_TOOLS_TOKEN', b'').decode()
+    # Without them, the worker is of a version that asks nobody.
+    ask = None if path is None else _Asking(connection, path, token).begin
+    if ask is not None:
+        request = b'{"asks":true,' + request.strip()[1:] + b'\n'
+    made, ended = _pass_on(connection, request, ask)
     if not ended:
         _await_end(connection)
         _tell('gone' if made else 'failed', 'the program that runs it was ended')
@@ -94,7 +103,7 @@ def _connect(path: bytes) -> socket.socket | None:
     return None
 
 
-def _pass_on(connection: socket.socket, request: bytes) -> tuple[bool, bool]:
+def _pass_on(connection: socket.socket, request: bytes, ask: Callable[[bytes], None] | None) -> tuple[bool, bool]:
     """Returns whether the server was told to have the request, and whether the last report has come."""
     made = ended = False
     rest = b''
@@ -105,13 +114,61 @@ def _pass_on(connection: socket.socket, request: bytes) -> tuple[bool, bool]:
             end = rest.rfind(b'\n') + 1
             for line in rest[:end].splitlines():
                 kind = _type_of(line)
+                if kind == b'ask' and ask is not None:
+                    ask(line)
                 made = made or kind == b'made'
-                ended = kind not in (b'restarted', b'made', b'progress')
+                ended = kind not in (b'restarted', b'made', b'progress', b'ask')
             _write(1, rest[:end])
             rest = rest[end:]
     except (ConnectionResetError, BrokenPipeError):
         pass
     return made, ended
+
+
+class _Asking:
+    """Takes questions of the server to the worker as code takes its calls of tools, so that each is numbered, kept, and answered once."""
+
+    def __init__(self, connection: socket.socket, path: bytes, token: str) -> None:
+        self._connection = connection
+        self._path = path
+        self._token = token
+        self._writing = _thread.allocate_lock()
+
+    def begin(self, line: bytes) -> None:
+        _thread.start_new_thread(self._ask, (line,))
+
+    def _ask(self, line: bytes) -> None:
+        # Whatever the guest's programs have sent: a question that cannot be asked has no answer.
+        try:
+            asked = loads(line)
+            number = asked['number']
+            answer = self._exchange({'token': self._token, 'id': f'ask-{number}', 'tool': _QUESTION, 'arguments': asked['params']})
+            with self._writing:
+                self._connection.sendall(dumps({'number': number, 'answer': answer}).encode() + b'\n')
+        except Exception as error:
+            _write(2, f'{type(error).__name__}: {error}\n'.encode('utf-8', 'replace'))
+
+    def _exchange(self, call: dict[str, object]) -> object:
+        tools = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            tools.connect(self._path)
+            frame = dumps(call).encode()
+            tools.sendall(_LENGTH.pack(len(frame)) + frame)
+            return loads(_receive(tools, _LENGTH.unpack(_receive(tools, 4))[0]))
+        except (OSError, ValueError):
+            return _NO_ANSWER
+        finally:
+            tools.close()
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    data = b''
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise ValueError('the connection was closed')
+        data += more
+    return data
 
 
 def _type_of(report: bytes) -> bytes:

@@ -22,15 +22,21 @@ _MAX_MESSAGE = 8 * 1024 * 1024
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
+# Of a question, as JSON. The worker accepts less, and tells the server so.
+_MAX_QUESTION = 256 * 1024
+_INVALID_REQUEST = -32600
+_INVALID_PARAMS = -32602
 
 
 class Request:
     """One open request. `lines` are the reports for its client; None ends them."""
 
-    def __init__(self, request_id: str, method: str, params: dict[str, Any]) -> None:
+    def __init__(self, request_id: str, method: str, params: dict[str, Any], asks: bool = False) -> None:
         self.id = request_id
         self.method = method
         self.params = params
+        self.asks = asks
+        """A worker that can ask a person follows it."""
         self.lines: queue.Queue[bytes | None] = queue.Queue()
         self.over = False
 
@@ -49,6 +55,8 @@ class ServerProcess:
         self.why = ''
         self.ended = threading.Event()
         self._open: dict[str, Request] = {}
+        self._asked: dict[int, tuple[Request, Any]] = {}
+        self._questions = 0
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._words = b''
@@ -64,7 +72,7 @@ class ServerProcess:
 
     def greet(self) -> None:
         """Raises with the reason when the server cannot be initialized."""
-        about = {'protocolVersion': _VERSION, 'capabilities': {}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
+        about = {'protocolVersion': _VERSION, 'capabilities': {'elicitation': {'form': {}, 'url': {}}}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
         greeting = Request('longshore-greeting', 'initialize', about)
         self.ask(greeting)
         line = None
@@ -98,6 +106,19 @@ class ServerProcess:
             under_way = self._open.pop(request.id, None) is request
         if under_way:
             self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
+
+    def answer(self, request: Request, number: int, result: dict[str, Any]) -> None:
+        """Passes on the answer to a question that the server asked during this request: its `ok`, or why there is none."""
+        with self._lock:
+            of, message_id = self._asked.get(number, (None, None))
+            if of is not request:
+                return
+            del self._asked[number]
+        error = result.get('error')
+        if isinstance(error, dict):
+            self._send({'id': message_id, 'error': {'code': _INVALID_PARAMS, 'message': str(error.get('message'))}})
+        else:
+            self._send({'id': message_id, 'result': result.get('ok')})
 
     def stop(self, why: str) -> None:
         self.why = self.why or why
@@ -144,6 +165,8 @@ class ServerProcess:
             return
         if 'method' not in message:
             self._settle(message)
+        elif 'id' in message and message['method'] == 'elicitation/create':
+            self._ask(message)
         elif 'id' in message:
             self._refuse(message)
         elif message['method'] == 'notifications/progress':
@@ -162,6 +185,20 @@ class ServerProcess:
             request.tell('error', code=error.get('code'), message=str(error.get('message')))
         else:
             request.tell('answer', result=message.get('result'), server=self.about)
+
+    def _ask(self, message: dict[str, Any]) -> None:
+        """A program does not say during which request it asks. All of them are of the same sandbox; the newest counts."""
+        params = message.get('params')
+        with self._lock:
+            request = next((each for each in reversed(list(self._open.values())) if each.asks), None)
+            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _MAX_QUESTION
+            if request is not None and is_valid:
+                self._questions += 1
+                self._asked[self._questions] = (request, message['id'])
+                request.tell('ask', number=self._questions, params=params)
+                return
+        problem = (_INVALID_PARAMS, 'the question is too large') if request is not None else (_INVALID_REQUEST, 'no call is in progress in which it could be asked')
+        self._send({'id': message['id'], 'error': {'code': problem[0], 'message': problem[1]}})
 
     def _refuse(self, message: dict[str, Any]) -> None:
         """A server may send only few requests to its client."""

@@ -1,8 +1,8 @@
 """Runs one server of the Model Context Protocol in the sandbox and sends requests to it, as the guest. Arguments: the name of the server,
 then its program. Its clients (mcp_call.py) each bring one request: a line of JSON with `id`, `method`, `params`.
 
-Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last
-`answer`, `error`, `failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is
+Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, `ask`
+(the server asks a person; the client sends a line with its `number` and the `answer`), and last `answer`, `error`, `failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is
 cancelled.
 
 Stdout gets a line whenever the server's tools may have changed: when its length has grown, the worker lists them again."""
@@ -86,7 +86,7 @@ def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
     with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         asked = json.loads(line)
         params = {**asked['params'], '_meta': {'progressToken': asked['id']}}
-        request = Request(asked['id'], asked['method'], params)
+        request = Request(asked['id'], asked['method'], params, asks=asked.get('asks') is True)
         server = starter.bring(request)
         if server is not None:
             threading.Thread(target=_watch, args=(client, request, server), daemon=True).start()
@@ -96,9 +96,12 @@ def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
 
 
 def _watch(client: socket.socket, request: Request, server: ServerProcess) -> None:
-    with contextlib.suppress(OSError):
-        while client.recv(4096):
-            pass
+    with contextlib.suppress(OSError), client.makefile('rb') as lines:
+        for line in lines:
+            # What our client cannot have sent is left out.
+            with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                answered = json.loads(line)
+                server.answer(request, answered['number'], answered['answer'])
     if not request.over:
         server.cancel(request)
         request.lines.put(None)

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { McpProgram, McpRemote } from '../../../../src/contracts/agent.ts';
 import type { Logger } from '../../../../src/platform/log.ts';
@@ -11,10 +12,16 @@ import { builtProgram } from '../../../support/built-programs.ts';
 import { createFixtureServer } from './fixture-server.ts';
 
 const STDIO = new URL('stdio-server.ts', import.meta.url);
+const RICH = new URL('rich-stdio-server.ts', import.meta.url);
 
 /** The fixture as a program of this machine. */
 export async function fixtureProgram(more: Partial<McpProgram> = {}): Promise<McpProgram> {
   return { command: process.execPath, args: [await builtProgram(STDIO)], env: {}, where: 'host', timeoutMs: 10_000, ...more };
+}
+
+/** The server that uses all of the protocol, as a program of this machine. */
+export async function richProgram(): Promise<McpProgram> {
+  return fixtureProgram({ args: [await builtProgram(RICH)] });
 }
 
 /** A program that speaks as the script says, in JavaScript; `reply(id, result)` and `send(message)` are there, `on(method, handler)` too. */
@@ -93,8 +100,10 @@ export interface ServedFixture extends AsyncDisposable {
   closed(): number;
 }
 
-/** The fixture behind HTTP. */
-export async function serveFixture(port = 0): Promise<ServedFixture> {
+const createFixture = () => createFixtureServer({ pid: process.pid, secret: 'remote' });
+
+/** The fixture, or another server, behind HTTP. */
+export async function serveFixture(port = 0, create: () => Pick<McpServer, 'connect'> = createFixture): Promise<ServedFixture> {
   let sessions = new Map<string, StreamableHTTPServerTransport>();
   let closed = 0;
   let gone = { status: 404, text: '' };
@@ -114,7 +123,7 @@ export async function serveFixture(port = 0): Promise<ServedFixture> {
           onsessioninitialized: (session) => void sessions.set(session, transport!),
           onsessionclosed: () => void (closed += 1),
         });
-        await createFixtureServer({ pid: process.pid, secret: 'remote' }).connect(transport);
+        await create().connect(transport);
       }
       await transport.handleRequest(request, response);
     })();

@@ -1,0 +1,137 @@
+import { fileURLToPath } from 'node:url';
+import type { Chat, ConversationEvent } from '../../../src/client.ts';
+import { createRichServer } from '../../plugins/dialects/mcp/rich-server.ts';
+import { richProgram, serveFixture, type ServedFixture } from '../../plugins/dialects/mcp/support.ts';
+import { installAgents, resultsOf, textIn, until, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../fixtures/mcp', import.meta.url));
+
+let served: ServedFixture;
+let installation: Installation;
+let worker: WorkerProcess;
+beforeAll(async () => {
+  served = await serveFixture(0, createRichServer);
+  const remote = { far: { url: served.url } };
+  const near = { near: { ...(await richProgram()), timeoutMs: undefined, timeout: '2s' } };
+  installation = await installAgents({
+    booking: { mcp: remote, tools: ['far:*'], steps: [{ call: 'far:book' }, { say: 'Booked.' }] },
+    hurried: { mcp: remote, tools: ['far:*'], approvalTimeout: { after: '300ms', then: 'allow' }, steps: [{ call: 'far:book' }, { say: 'Nobody came.' }] },
+    withdrawn: { mcp: remote, tools: ['far:*'], steps: [{ call: 'far:hurry' }, { say: 'Too late.' }] },
+    paying: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:pay' }, { say: 'Paid.' }] },
+    inside: {
+      mcp: { inner: { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeout: '3s' } },
+      tools: ['inner:*'],
+      sandbox: { idle: { freeze: '200ms' }, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
+      steps: [{ call: 'inner:ask' }, { say: 'Known.' }],
+    },
+    again: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book_aside' }, { say: 'Booked.' }] },
+  });
+  installation.environment['LONGSHORE_HOST_PLUGINS'] = 'mcp:near';
+  worker = installation.startWorker();
+  await worker.ready;
+});
+afterAll(async () => {
+  await installation[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
+});
+
+const start = (agent: string, more: { unattended?: boolean } = {}) => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.', ...more });
+
+async function untilAsked(chat: Chat): Promise<{ callId: string; hash: string; data: ConversationEvent['data'] }> {
+  const { data } = await untilEvent(chat, ({ type }) => type === 'tool.approval-requested');
+  return { callId: textIn(data, 'callId'), hash: textIn(data, 'hash'), data };
+}
+
+const answerOf = async (chat: Chat) => JSON.parse(String((await resultsOf(chat))[0]?.['text'] ?? JSON.stringify((await resultsOf(chat))[0])));
+
+test('a form waits in the inbox as the words of its server, and the answer returns to the call that asked', async () => {
+  const chat = await start('booking');
+  const { callId, hash, data } = await untilAsked(chat);
+  expect(data).toMatchObject({
+    tool: 'far:elicitation/create',
+    why: 'The MCP server far asks. Its words are its own, not those of the agent or of Longshore; give it no password or key.',
+    arguments: { server: 'far', message: 'Where do you want to go?', answer: { nights: 2, seat: 'aisle' } },
+  });
+  await until(async () => (await chat.status()).state === 'awaiting-approval', 'the status says so');
+  const answer = (given: object) => chat.approve({ callId, answer: 'allow', ...given });
+  await expect(answer({})).rejects.toMatchObject({
+    message: 'Arguments of far:elicitation/create are not valid: answer/city: missing. Correct them and call it again',
+  });
+  await expect(answer({ editedArguments: { answer: { city: 'Oslo' }, message: 'Mine' } })).rejects.toThrow(
+    `the question is the server's: only "answer" can be given, an object of its fields`,
+  );
+  await answer({ hash, editedArguments: { answer: { city: 'Oslo', nights: 3, seat: 'window' } } });
+  expect(await chat.reply()).toBe('Booked.');
+  expect(await answerOf(chat)).toEqual({ action: 'accept', content: { city: 'Oslo', nights: 3, seat: 'window' } });
+  // It is between the person and the server.
+  expect(JSON.stringify((await chat.transcript()).filter(({ entry }) => entry.role === 'note'))).not.toContain('Oslo');
+  expect((await chat.status()).allowedTools).toEqual([]);
+  await chat.close();
+});
+
+test('a person declines', async () => {
+  const chat = await start('booking');
+  await chat.approve({ callId: (await untilAsked(chat)).callId, answer: 'deny' });
+  expect(await chat.reply()).toBe('Booked.');
+  expect(await answerOf(chat)).toEqual({ action: 'decline' });
+  await chat.close();
+});
+
+test('a page is shown with its address, and the time in which a person is asked does not count for the call', async () => {
+  const chat = await start('paying');
+  const { callId, data } = await untilAsked(chat);
+  expect(data).toMatchObject({ arguments: { server: 'near', message: 'Pay there.', url: 'https://pay.example/42' } });
+  const begun = Date.parse((await chat.status()).pendingApprovals[0] ? new Date((await chat.status()).pendingApprovals[0]!.requestedAtMs).toISOString() : '');
+  await until(async () => Date.now() - begun > 3_000, 'more time than the call has');
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await chat.reply()).toBe('Paid.');
+  expect(await answerOf(chat)).toEqual({ action: 'accept' });
+  await chat.close();
+});
+
+test.each([
+  ['hurried', 'is not answered in time, whatever the agent says about calls', 'Nobody came.', { action: 'cancel' }, 'Nobody has answered in time.'],
+  ['withdrawn', 'its server wants no answer to any more', 'Too late.', 'MCP error -32001: Request timed out', 'The question was withdrawn before an answer.'],
+])('%s: a question that %s ends, and so does its place in the inbox', async (agent, _what, said, told, end) => {
+  const chat = await start(agent);
+  const { callId } = await untilAsked(chat);
+  expect(await chat.reply()).toBe(said);
+  expect(await answerOf(chat)).toEqual(told);
+  await until(async () => (await installation.store.toolCalls.get(callId))?.content !== undefined, 'the end is stored');
+  expect((await installation.store.toolCalls.get(callId))?.content).toEqual([{ type: 'text', text: end }]);
+  expect((await chat.status()).pendingApprovals).toEqual([]);
+  await chat.close();
+});
+
+test('nobody is asked in an unattended conversation', async () => {
+  const chat = await start('booking', { unattended: true });
+  expect(await chat.reply()).toBe('Booked.');
+  expect((await chat.status()).pendingApprovals).toEqual([]);
+  await chat.close();
+});
+
+test('a call that may be repeated goes on with the answer to its question when its worker was killed meanwhile', async () => {
+  const chat = await start('again');
+  const { callId } = await untilAsked(chat);
+  await worker.kill();
+  worker = installation.startWorker();
+  await chat.approve({ callId, answer: 'allow-once', editedArguments: { answer: { city: 'Bergen' } } });
+  expect(await chat.reply()).toBe('Booked.');
+  expect(await answerOf(chat)).toEqual({ action: 'accept', content: { city: 'Bergen' } });
+  expect((await installation.store.events.read(chat.id, 0)).filter(({ type }) => type === 'tool.approval-requested')).toHaveLength(1);
+  await chat.close();
+});
+
+test('a call of a server in the sandbox waits for its answer while no worker is there and its sandbox rests, and goes on', async () => {
+  const chat = await start('inside');
+  const { callId, data } = await untilAsked(chat);
+  expect(data).toMatchObject({ tool: 'inner:elicitation/create', arguments: { server: 'inner', message: 'Who are you?', answer: {} } });
+  await until(async () => (await installation.store.sandboxes.ofConversation(chat.id))?.state === 'frozen', 'the sandbox rests');
+  await worker.kill();
+  worker = installation.startWorker();
+  await worker.ready;
+  await chat.approve({ callId, answer: 'allow-once', editedArguments: { answer: { name: 'Ada' } } });
+  expect(await chat.reply()).toBe('Known.');
+  expect(await answerOf(chat)).toEqual({ action: 'accept', content: { name: 'Ada' } });
+  await chat.close();
+});

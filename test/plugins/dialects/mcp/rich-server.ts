@@ -1,0 +1,49 @@
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { ElicitRequestFormParams, ElicitRequestURLParams } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+
+const FORM: ElicitRequestFormParams = {
+  mode: 'form',
+  message: 'Where do you want to go?',
+  requestedSchema: {
+    type: 'object',
+    properties: {
+      city: { type: 'string', title: 'City', minLength: 2 },
+      nights: { type: 'integer', minimum: 1, default: 2 },
+      seat: { type: 'string', enum: ['window', 'aisle'], default: 'aisle' },
+    },
+    required: ['city'],
+  },
+};
+
+/** A server that uses all that the protocol offers to servers, made with the official SDK. */
+export function createRichServer(): McpServer {
+  const server = new McpServer(
+    { name: 'rich', version: '2.0.0' },
+    { capabilities: { logging: {} }, instructions: 'Look at the timetable before you book.' },
+  );
+  addQuestions(server);
+  return server;
+}
+
+function addQuestions(server: McpServer): void {
+  const text = (value: unknown) => ({ content: [{ type: 'text' as const, text: JSON.stringify(value) }] });
+  server.registerTool('book', { description: 'Asks where to go.', inputSchema: {} }, async (_input, { requestId, signal }) =>
+    text(await server.server.elicitInput(FORM, { relatedRequestId: requestId, signal, timeout: 600_000 })),
+  );
+  // Its question comes by itself, not with the answer to the call.
+  server.registerTool('book_aside', { description: 'Asks where to go.', inputSchema: {}, annotations: { readOnlyHint: true } }, async () =>
+    text(await server.server.elicitInput(FORM, { timeout: 600_000 })),
+  );
+  server.registerTool('pay', { description: 'Asks to open a page.', inputSchema: {} }, async (_input, { requestId }) => {
+    const params: ElicitRequestURLParams = { mode: 'url', message: 'Pay there.', url: 'https://pay.example/42', elicitationId: 'pay-42' };
+    return text(await server.server.elicitInput(params, { relatedRequestId: requestId, timeout: 600_000 }));
+  });
+  server.registerTool('hurry', { description: 'Asks, and soon wants no answer.', inputSchema: {} }, async (_input, { requestId }) => {
+    const reason = await server.server.elicitInput(FORM, { relatedRequestId: requestId, timeout: 1_500 }).catch((error: Error) => error.message);
+    return text(reason);
+  });
+  server.registerTool('odd', { description: 'Asks what it is given.', inputSchema: { params: z.any() } }, async ({ params }, { requestId }) =>
+    text(await server.server.elicitInput(params, { relatedRequestId: requestId }).catch((error: Error) => error.message)),
+  );
+}
