@@ -43,13 +43,21 @@ export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeo
   /** Called with each question that the server asks a person during the request, a call of `elicitation/create`. Absent: nobody can be asked. */
   onMethodCall?: (call: MethodCall) => void;
 }
+/** What a server says about itself. `offers` and `instructions` come with the answer to `tools/list` only, from sandboxes of this version. */
+export interface ServerFacts {
+  name: string;
+  version: string;
+  /** The names of its capabilities. */
+  offers?: string[];
+  instructions?: string;
+}
 /**
  * `refused`: the server answered with an error. `absent`: there was no server, and the request was not made. `gone`: the server ended during the request.
  * `timeout` and `killed`: the request was cancelled, and the server is notified.
  */
 export type ServerAnswer =
-  | { outcome: 'answered'; result: JsonObject; server: { name: string; version: string } }
-  | { outcome: 'refused'; code: number; message: string }
+  | { outcome: 'answered'; result: JsonObject; server: ServerFacts }
+  | { outcome: 'refused'; code: number; message: string; server?: ServerFacts }
   | { outcome: 'absent' | 'gone'; why: string }
   | { outcome: 'timeout' | 'killed' };
 

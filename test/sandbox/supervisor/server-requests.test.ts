@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { JsonObject } from '../../../src/contracts/json.ts';
 import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { ExecEnd } from '../../../src/sandbox/protocol/supervisor-connection.ts';
 import { descendants, LocalSupervisor, until } from './local-supervisor.ts';
@@ -151,4 +152,11 @@ test('a question that the worker refuses is an error for the server', async () =
     outcome: 'answered',
     result: { content: [{ text: '{"code":-32602,"message":"no form"}' }] },
   });
+});
+
+test('what the server says about itself comes with the list of its tools alone', async () => {
+  const answer = (method: string, params: JsonObject) => supervisor.handle.callServer(server, { method, params });
+  expect(await answer('tools/list', {})).toMatchObject({ server: { name: 'guest', version: '2.0.0', offers: ['tools'], instructions: 'Count.' } });
+  expect(await answer('tools/call', COUNT.params)).toMatchObject({ outcome: 'answered', server: { name: 'guest', version: '2.0.0' } });
+  expect(await answer('tools/call', COUNT.params)).not.toHaveProperty('server.instructions');
 });

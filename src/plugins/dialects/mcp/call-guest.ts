@@ -1,11 +1,10 @@
-import { CallToolResultSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpGuest } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
-import { serverResultOf } from './server-result.ts';
-import type { RunServerTool } from './server-tools.ts';
+import type { RunServerTool, ServerCall } from './server-tools.ts';
 
 interface Parts {
   name: string;
@@ -17,18 +16,18 @@ interface Parts {
 export function createGuestCaller({ name, server, program }: Parts): RunServerTool {
   return (tool) => ({ isolation: 'container', execute: (input, context) => call(tool, input, context) });
 
-  async function call(tool: string, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+  async function call({ name: tool, request, result }: ServerCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
     const timeoutMs = limitOf(server, tool);
     const answer = await context.sandbox.callServer(
       program(),
-      { method: 'tools/call', params: { name: tool, arguments: input } },
+      request(input),
       {
         timeoutMs,
         onProgress: (line) => context.heartbeat(line),
         onRestart: (why) => context.note(restartNote(name, why)),
       },
     );
-    if (answer.outcome === 'answered') return serverResultOf(CallToolResultSchema.parse(answer.result));
+    if (answer.outcome === 'answered') return result(answer.result);
     const problem = problemOf(answer, name, timeoutMs);
     if (answer.outcome === 'absent' || answer.outcome === 'gone') context.logger.warn(problem.message);
     throw problem;

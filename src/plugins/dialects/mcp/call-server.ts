@@ -7,8 +7,7 @@ import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
 import { messageOf } from './http-words.ts';
 import type { Session } from './open-session.ts';
-import { serverResultOf } from './server-result.ts';
-import type { RunServerTool } from './server-tools.ts';
+import type { RunServerTool, ServerCall } from './server-tools.ts';
 
 export interface CallerParts {
   name: string;
@@ -35,13 +34,13 @@ const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be r
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
   return (tool) => ({ isolation: 'host', mayAsk: true, execute: (input, context) => call(tool, input, context, false) });
 
-  async function call(tool: string, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
+  async function call(tool: ServerCall, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
     const current = await soon(context.signal);
     try {
-      return serverResultOf(
-        await current.call(tool, input, {
+      return tool.result(
+        await current.call(tool.request(input), {
           signal: context.signal,
-          timeoutMs: limitOf(limits, tool),
+          timeoutMs: limitOf(limits, tool.name),
           onProgress: (line) => context.heartbeat(line),
           askPerson: context.askPerson,
         }),

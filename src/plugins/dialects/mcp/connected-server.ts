@@ -155,7 +155,7 @@ class Keeper {
   }
 
   private async list(opened: Session): Promise<void> {
-    this.published.take({ version: opened.version, tools: await opened.tools() });
+    this.published.take(await opened.list());
   }
 }
 

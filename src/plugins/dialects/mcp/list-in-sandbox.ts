@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { writeWhole } from '../../../platform/place-whole.ts';
 import type { SandboxAsset, SandboxOptions } from '../../../contracts/agent.ts';
 import { makeId } from '../../../contracts/ids.ts';
@@ -10,7 +9,7 @@ import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
 import type { Sandboxes } from '../../../sandbox/api/host-sandboxes.ts';
 import { ensureOwnDirectory } from '../../../platform/own-path.ts';
 import { uploadAssets } from '../../../sandbox/api/upload-assets.ts';
-import { askForTools, type ListedTools } from './ask-for-tools.ts';
+import { askForTools, LISTED_TOOLS, type ListedTools } from './ask-for-tools.ts';
 
 /** Lists the tools of a server as it runs in a sandbox with these options; `again` asks the server even where its tools are known. */
 export type ListInSandbox = (server: SandboxServer, options: SandboxOptions, how?: { again?: boolean }) => Promise<ListedTools>;
@@ -24,7 +23,9 @@ interface ListerParts {
 
 const TTL_MS = 300_000;
 const LIST_TIMEOUT_MS = 60_000;
-const LISTED = z.object({ version: z.string(), tools: z.array(z.unknown()) });
+/** Changes when more is kept, so that servers are asked again. */
+const KEPT_FORM = 2;
+
 
 /**
  * Lists in a sandbox of its own, which is destroyed after the answer. The answer for the same program in the same sandbox with the same assets is kept in
@@ -52,7 +53,7 @@ export function createLister({ sandboxes, standard, directory }: ListerParts): L
 
 async function readKept(path: string): Promise<ListedTools | undefined> {
   try {
-    return LISTED.parse(JSON.parse(await readFile(path, 'utf8')));
+    return LISTED_TOOLS.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch {
     // There is no usable list: the server is asked.
     return undefined;
@@ -66,7 +67,7 @@ async function keep(path: string, listed: ListedTools): Promise<void> {
 /** Digest of everything that decides which tools exist. Values of variables are left out: they are secrets, and the digest is part of a file name. */
 async function digestOf({ env, ...program }: SandboxServer, options: SandboxOptions): Promise<string> {
   const assets = await Promise.all((options.assets ?? []).map(describeAsset));
-  const told = JSON.stringify([program, Object.keys(env), options, assets]);
+  const told = JSON.stringify([KEPT_FORM, program, Object.keys(env), options, assets]);
   return createHash('sha256').update(told).digest('hex').slice(0, 24);
 }
 

@@ -8,7 +8,7 @@ import type { PluginShelf } from '../../../store/plugin-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 import type { PluginConversation, PluginDetails } from '../../api/plugin.ts';
-import { askForTools, type ListedTools } from './ask-for-tools.ts';
+import { askForTools, LISTED_TOOLS, type ListedTools } from './ask-for-tools.ts';
 import { versionOf } from './server-plugin.ts';
 
 export type ListShelf = Pick<Store['pluginStore'], 'entry' | 'set'>;
@@ -25,7 +25,7 @@ interface Parts {
 }
 
 const KEY = 'tools';
-const KEPT = z.object({ mark: z.string(), listed: z.object({ version: z.string(), tools: z.array(z.unknown()) }).optional() });
+const KEPT = z.object({ mark: z.string(), listed: LISTED_TOOLS.optional() });
 type Kept = { mark: string; listed?: ListedTools | undefined };
 /** Short, because a step waits for it. */
 const LIST_TIMEOUT_MS = 10_000;

@@ -1,5 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema, type CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import { inTimeOr } from '../../../common/in-time.ts';
@@ -8,6 +8,8 @@ import type { ToolContext } from '../../api/define-plugin.ts';
 import { answerQuestion } from './questions/answer-question.ts';
 import { createCalls } from './questions/calls-in-progress.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
+import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
+import { aboutServer, type ListedTools } from './ask-for-tools.ts';
 import { MessageRefused } from './message-refused.ts';
 import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
@@ -15,11 +17,9 @@ import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
 
 /** A connection to a server, from its initialization to its end. */
 export interface Session {
-  /** The server's own version. */
-  version: string;
   /** As the server sends them. Each is checked separately, so that an invalid one does not affect the others. */
-  tools(): Promise<unknown[]>;
-  call(tool: string, input: JsonObject, options: CallOptions): Promise<CallToolResult>;
+  list(): Promise<ListedTools>;
+  call(request: ServerRequest, options: CallOptions): Promise<JsonObject>;
   /** Resolves with the reason when the connection has ended; never rejects. */
   ended: Promise<string>;
   close(why: string): Promise<void>;
@@ -38,6 +38,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 const MAX_NOISE = 1_000;
 const LATE_MS = 10_000;
 const FAREWELL_MS = 2_000;
+const ANY_RESULT = z.looseObject({});
 const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /**
@@ -86,9 +87,13 @@ export async function openSession(name: string, opened: OpenTransport, onToolsCh
   };
   const { version } = client.getServerVersion() ?? { version: '0' };
   return {
-    version,
-    tools: () => listTools(client),
-    call: (tool, input, options) => calls.during(options, () => callTool(client, tool, input, options)),
+    list: async () => {
+      const { tools, ...others } = client.getServerCapabilities() ?? {};
+      const said = aboutServer({ offers: Object.keys(others), instructions: client.getInstructions() });
+      // A server without tools need not know how to list them.
+      return { version, tools: tools ? await listTools(client) : [], ...said };
+    },
+    call: (request, options) => calls.during(options, () => call(client, request, options)),
     ended,
     close,
   };
@@ -118,15 +123,16 @@ async function listTools(client: Client): Promise<unknown[]> {
   return [...tools, MORE_PAGES];
 }
 
-async function callTool(client: Client, name: string, input: JsonObject, { signal, timeoutMs, onProgress }: CallOptions): Promise<CallToolResult> {
+async function call(client: Client, request: ServerRequest, { signal, timeoutMs, onProgress }: CallOptions): Promise<JsonObject> {
   const onprogress = ({ progress, total, message }: { progress: number; total?: number | undefined; message?: string | undefined }) =>
     onProgress(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
-  return client.request({ method: 'tools/call', params: { name, arguments: input } }, CallToolResultSchema, {
+  const answer = await client.request(request, ANY_RESULT, {
     signal,
     // The caller ends the call in time; this limit applies when its signal never comes. The time in which a person is asked does not count.
     timeout: timeoutMs + LATE_MS + MAX_QUESTION_MS,
     onprogress,
   });
+  return answer as JsonObject;
 }
 
 /** The returned function counts its calls. It returns true from the moment when there were too many in one second. */

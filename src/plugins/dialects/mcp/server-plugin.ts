@@ -4,6 +4,7 @@ import type { McpLimits } from '../../../contracts/agent.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
 import type { ListedTools } from './ask-for-tools.ts';
+import { instructionsOf } from './offers/instructions.ts';
 import { toolsOf, type RunServerTool } from './server-tools.ts';
 
 /** The plugin of a server, whose tools may change. */
@@ -36,31 +37,35 @@ const MOST_ALERTS = 20;
  * The version of a server: its own version, and a digest of the tools that it lists. Approvals are bound to it, so an approval does not stay valid when the
  * server changes the description of a tool.
  */
-export function versionOf({ version, tools }: ListedTools): string {
-  return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(tools)).digest('hex').slice(0, 12)}`;
+export function versionOf({ version, tools, offers }: ListedTools): string {
+  const listed = offers ? [tools, offers] : tools;
+  return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(listed)).digest('hex').slice(0, 12)}`;
 }
 
 export function createServerPlugin({ name, limits, log, run, onChange, hooks }: Parts): ServerPlugin {
   const alerts: PluginAlert[] = [];
   let known = '';
+  let words: string | undefined;
   let plugin = made('0', []);
   return { plugin: () => plugin, take, withTools, fail, recover, mention };
 
   function take(listed: ListedTools): void {
     const version = versionOf(listed);
-    if (version === known) return;
-    const { tools, problems } = toolsOf(name, listed.tools, limits, run);
+    const { instructions } = listed;
+    if (version === known && instructions === words) return;
+    const isSame = version === known;
+    const { tools, problems } = toolsOf(name, listed, limits, run);
     for (const problem of bounded(problems)) alert('warning', problem);
-    if (known !== '') alert('info', `Its tools have changed; now there are: ${cutMiddle(tools.map(({ id }) => id).join(', '), 500) || 'none'}`);
-    known = version;
-    plugin = made(version, tools);
+    if (known !== '' && !isSame) alert('info', `Its tools have changed; now there are: ${cutMiddle(tools.map(({ id }) => id).join(', '), 500) || 'none'}`);
+    [known, words] = [version, instructions];
+    plugin = made(version, tools, instructions);
     onChange(plugin);
   }
 
   function withTools(listed: ListedTools): Plugin {
-    const { tools, problems } = toolsOf(name, listed.tools, limits, run);
+    const { tools, problems } = toolsOf(name, listed, limits, run);
     for (const problem of bounded(problems)) log.warn({ plugin: name }, problem);
-    return made(versionOf(listed), tools);
+    return made(versionOf(listed), tools, listed.instructions);
   }
 
   function fail(text: string): void {
@@ -80,9 +85,10 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks }: 
     onChange(plugin);
   }
 
-  function made(version: string, tools: Tool[]): Plugin {
+  function made(version: string, tools: Tool[], instructions?: string): Plugin {
+    const text = instructionsOf(name, instructions);
     const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
-    return Object.assign(plugin, hooks);
+    return Object.assign(plugin, hooks, text !== undefined && { promptText: async () => text });
   }
 
   function alert(level: PluginAlert['level'], text: string): void {

@@ -29,7 +29,8 @@ function emptyText(structuredContent: unknown, isError: boolean): string {
   return isError ? 'It failed and said nothing.' : 'Done.';
 }
 
-function partOf(block: ContentBlock): ContentPart {
+/** One block of a server's content as content for the model. */
+export function partOf(block: ContentBlock): ContentPart {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text };
@@ -41,6 +42,7 @@ function partOf(block: ContentBlock): ContentPart {
       return { type: 'text', text: `${block.title ?? block.name}: ${block.uri}${block.description ? ` (${block.description})` : ''}` };
     case 'resource': {
       const { uri, mimeType } = block.resource;
+      if ('blob' in block.resource && mimeType?.startsWith('image/')) return { type: 'image', mediaType: mimeType, data: block.resource.blob };
       if ('text' in block.resource) return { type: 'text', text: `${uri}:\n${block.resource.text}` };
       return { type: 'file', mediaType: mimeType ?? 'application/octet-stream', name: uri.split('/').at(-1) || 'resource', data: block.resource.blob };
     }

@@ -1,14 +1,23 @@
 import { createHash } from 'node:crypto';
-import { ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolResultSchema, ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import { defineTool, type Tool, type ToolAnnotations } from '../../api/define-plugin.ts';
+import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
+import { defineTool, type Tool, type ToolAnnotations, type ToolResult } from '../../api/define-plugin.ts';
 import { createCompiler } from '../../schemas/validate-arguments.ts';
+import type { ListedTools } from './ask-for-tools.ts';
 import { limitOf } from './call-limits.ts';
+import { offeredTools } from './offers/offered-tools.ts';
+import { serverResultOf } from './server-result.ts';
 
-/** How a server's tool is run, for any kind of connection. */
-export type RunServerTool = (name: string) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk'>;
+/** How a request to a server is made, for any kind of connection, and what of the answer is the result. `name`: whose time limit counts. */
+export interface ServerCall {
+  name: string;
+  request: (input: JsonObject) => ServerRequest;
+  result: (given: JsonObject) => ToolResult;
+}
+export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk'>;
 
 export interface ServerTools {
   tools: Tool[];
@@ -25,7 +34,7 @@ const MAX_DEFINITION_BYTES = 64 * 1024;
 const LONGEST_ID = 80;
 
 /** A server's tools as tools of a plugin. A tool that cannot be used is left out and reported; the others work. */
-export function toolsOf(pluginId: string, given: unknown[], limits: McpLimits, run: RunServerTool): ServerTools {
+export function toolsOf(pluginId: string, { tools: given, offers = [] }: Pick<ListedTools, 'tools' | 'offers'>, limits: McpLimits, run: RunServerTool): ServerTools {
   const listed = given.filter((each) => !isMorePages(each));
   const compile = createCompiler();
   const tools = new Map<string, Tool>();
@@ -43,6 +52,10 @@ export function toolsOf(pluginId: string, given: unknown[], limits: McpLimits, r
         `Its tool ${JSON.stringify(cutMiddle(String((described as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle((error as Error).message, 500)}`,
       );
     }
+  }
+  for (const { tool, ...call } of offeredTools(offers, limits.timeoutMs)) {
+    const id = idOf(tool.id, (taken) => tools.has(taken));
+    tools.set(id, { ...tool, id, ...run({ name: tool.id, ...call }) });
   }
   const names = listed.map((each) => (each as { name?: unknown } | null)?.name);
   const unknown = Object.keys(limits.toolTimeoutsMs ?? {}).filter((name) => !names.includes(name));
@@ -78,7 +91,11 @@ function toolOf(given: ServerTool, limits: McpLimits, run: RunServerTool, isTake
       ...(outputSchema && { resultSchema: outputSchema as JsonObject }),
       execute: async () => null,
     }),
-    ...run(name),
+    ...run({
+      name,
+      request: (input) => ({ method: 'tools/call', params: { name, arguments: input } }),
+      result: (given) => serverResultOf(CallToolResultSchema.parse(given)),
+    }),
   };
 }
 

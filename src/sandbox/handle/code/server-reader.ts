@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { excessOf, tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
-import type { ServerAnswer } from '../../api/host-methods.ts';
+import type { ServerAnswer, ServerFacts } from '../../api/host-methods.ts';
 
 /** JSON-RPC's code of an internal error. */
 const TOO_MUCH = -32_603;
@@ -42,11 +42,10 @@ export function createServerReader({ onProgress, onRestart }: { onProgress?: (li
 function toAnswer(told: JsonObject): ServerAnswer | undefined {
   switch (told['type']) {
     case 'answer': {
-      const { name, version } = asObject(told['server']);
-      return { outcome: 'answered', result: asObject(told['result']), server: { name: textOf(name), version: textOf(version) } };
+      return { outcome: 'answered', result: asObject(told['result']), server: factsIn(told['server']) };
     }
     case 'error':
-      return { outcome: 'refused', code: typeof told['code'] === 'number' ? told['code'] : 0, message: textOf(told['message']) };
+      return { outcome: 'refused', code: typeof told['code'] === 'number' ? told['code'] : 0, message: textOf(told['message']), ...(told['server'] !== undefined && { server: factsIn(told['server']) }) };
     case 'failed':
       return { outcome: 'absent', why: textOf(told['why']) };
     case 'gone':
@@ -54,6 +53,16 @@ function toAnswer(told: JsonObject): ServerAnswer | undefined {
     default:
       return undefined;
   }
+}
+
+function factsIn(told: Json | undefined): ServerFacts {
+  const { name, version, offers, instructions } = asObject(told);
+  return {
+    name: textOf(name),
+    version: textOf(version),
+    ...(Array.isArray(offers) && { offers: offers.filter((offer) => typeof offer === 'string') }),
+    ...(typeof instructions === 'string' && { instructions }),
+  };
 }
 
 function asObject(value: Json | undefined): JsonObject {

@@ -22,6 +22,7 @@ _MAX_MESSAGE = 8 * 1024 * 1024
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
+_MAX_INSTRUCTIONS = 10_000
 # Of a question, as JSON. The worker accepts less, and tells the server so.
 _MAX_QUESTION = 256 * 1024
 _INVALID_REQUEST = -32600
@@ -52,6 +53,8 @@ class Request:
 class ServerProcess:
     def __init__(self, program: list[str]) -> None:
         self.about: dict[str, Any] = {}
+        self.offers: list[str] = []
+        self.instructions = ''
         self.why = ''
         self.ended = threading.Event()
         self._open: dict[str, Request] = {}
@@ -85,8 +88,10 @@ class ServerProcess:
             raise RuntimeError(line.get('why') or line.get('message') or 'it did not accept the initialize request')
         if not isinstance(line['result'], dict):
             raise RuntimeError('its answer to initialize is not an object')
-        known = line['result'].get('serverInfo')
+        known, offers, words = (line['result'].get(name) for name in ('serverInfo', 'capabilities', 'instructions'))
         self.about = known if isinstance(known, dict) else {}
+        self.offers = list(offers) if isinstance(offers, dict) else []
+        self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
         self._send({'method': 'notifications/initialized'})
 
     def ask(self, request: Request) -> None:
@@ -182,9 +187,15 @@ class ServerProcess:
             return
         error = message.get('error')
         if isinstance(error, dict):
-            request.tell('error', code=error.get('code'), message=str(error.get('message')))
+            request.tell('error', code=error.get('code'), message=str(error.get('message')), server=self._facts(request))
         else:
-            request.tell('answer', result=message.get('result'), server=self.about)
+            request.tell('answer', result=message.get('result'), server=self._facts(request))
+
+    def _facts(self, request: Request) -> dict[str, Any]:
+        """What the server says about itself; all of it only to those who list its tools."""
+        if request.method != 'tools/list':
+            return self.about
+        return {**self.about, 'offers': self.offers, 'instructions': self.instructions}
 
     def _ask(self, message: dict[str, Any]) -> None:
         """A program does not say during which request it asks. All of them are of the same sandbox; the newest counts."""

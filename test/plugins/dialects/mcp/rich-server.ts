@@ -1,4 +1,4 @@
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { ElicitRequestFormParams, ElicitRequestURLParams } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
@@ -23,7 +23,30 @@ export function createRichServer(): McpServer {
     { capabilities: { logging: {} }, instructions: 'Look at the timetable before you book.' },
   );
   addQuestions(server);
+  addResources(server);
+  addPrompts(server);
   return server;
+}
+
+function addResources(server: McpServer): void {
+  server.registerResource('timetable', 'trains://timetable', { title: 'Timetable', mimeType: 'text/plain' }, ({ href }) => ({
+    contents: [{ uri: href, text: 'Oslo 9:05' }],
+  }));
+  server.registerResource('logo', 'trains://logo', { mimeType: 'image/png' }, ({ href }) => ({
+    contents: [{ uri: href, mimeType: 'image/png', blob: 'aW1hZ2U=' }],
+  }));
+  server.registerResource('train', new ResourceTemplate('trains://train/{number}', { list: undefined }), { description: 'One train.' }, ({ href }, { number }) => ({
+    contents: [{ uri: href, text: `Train ${String(number)}` }],
+  }));
+}
+
+function addPrompts(server: McpServer): void {
+  server.registerPrompt('plan', { description: 'Plans a journey.', argsSchema: { to: z.string() } }, ({ to }) => ({
+    messages: [
+      { role: 'user', content: { type: 'text', text: `Plan a journey to ${to}.` } },
+      { role: 'assistant', content: { type: 'text', text: 'By train?' } },
+    ],
+  }));
 }
 
 function addQuestions(server: McpServer): void {

@@ -8,7 +8,7 @@ test('a tool that runs only as a task is left out, and that is told', () => {
     inputSchema,
     ...(taskSupport && { execution: { taskSupport } }),
   }));
-  const { tools, problems } = toolsOf('server', listed, { toolTimeoutMs: 1_000 } as never, () => ({ isolation: 'host', execute: async () => null }));
+  const { tools, problems } = toolsOf('server', { tools: listed }, { toolTimeoutMs: 1_000 } as never, () => ({ isolation: 'host', execute: async () => null }));
   expect(tools.map(({ id }) => id)).toEqual(['t0', 't1', 't2']);
   expect(problems).toEqual(['Its tool "t3" is left out: it runs only as a task (execution.taskSupport is "required"), and tasks of servers are not supported']);
 });
@@ -26,7 +26,7 @@ test('pages of tools that were not asked for are told', async () => {
   const found = async (pages: number) => {
     page = 0;
     const { tools } = await askForTools(listing(pages), {} as never, { timeoutMs: 1_000 });
-    return toolsOf('server', tools, { toolTimeoutMs: 1_000 } as never, () => ({ isolation: 'host', execute: async () => null }));
+    return toolsOf('server', { tools }, { toolTimeoutMs: 1_000 } as never, () => ({ isolation: 'host', execute: async () => null }));
   };
   expect(await found(50)).toMatchObject({ tools: { length: 50 }, problems: [] });
   const { tools, problems } = await found(51);

@@ -9,7 +9,7 @@ test('a flood is a flood also when it is read slowly', async () => {
     const until = performance.now() + 3;
     while (performance.now() < until);
   });
-  const call = session.call('go', {}, { signal: new AbortController().signal, timeoutMs: 120_000, onProgress: () => undefined });
+  const call = session.call({ method: 'tools/call', params: { name: 'go', arguments: {} } }, { signal: new AbortController().signal, timeoutMs: 120_000, onProgress: () => undefined });
   await expect(call).rejects.toThrow('Connection closed');
   expect(await session.ended).toBe('it sent more than 1000 notifications or unreadable lines within a second');
 });
