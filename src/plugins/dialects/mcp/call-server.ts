@@ -1,5 +1,5 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { inTime } from '../../../common/in-time.ts';
 import type { McpLimits } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
@@ -7,6 +7,7 @@ import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
 import { messageOf } from './http-words.ts';
 import type { Session } from './open-session.ts';
+import { readQuestion } from './questions/read-question.ts';
 import type { RunServerTool, ServerCall } from './server-tools.ts';
 
 export interface CallerParts {
@@ -20,6 +21,8 @@ export interface CallerParts {
 
 /** How long a call waits for a server that is being started again. */
 const PATIENCE_MS = 20_000;
+/** Most pages that a server may require for one call. */
+const MOST_PAGES = 5;
 const CONNECTION_CLOSED = -32_000;
 /** Messages of `fetch` for a missing or incomplete answer. */
 const NETWORK_FAILED = new Set(['fetch failed', 'terminated']);
@@ -46,6 +49,7 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
         }),
       );
     } catch (error) {
+      if (error instanceof UrlElicitationRequiredError && !isSecond && (await opensPages(name, error, context))) return call(tool, input, context, true);
       const fate = fateOf(error);
       if (fate === 'answered') throw error instanceof StreamableHTTPError ? new Error(messageOf(error), { cause: error }) : error;
       await current.close(WHY[fate]);
@@ -63,6 +67,13 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
     const late = () => new Error(`the MCP server ${name} is not available, and the call was not made. ${lastAlert() ?? 'It has not been reached yet'}`);
     return inTime(session(), PATIENCE_MS, late, signal);
   }
+}
+
+/** A server may refuse a call until a person has opened pages of it. True when a person has said so of all. */
+async function opensPages(name: string, { elicitations }: UrlElicitationRequiredError, { askPerson, signal }: ToolContext): Promise<boolean> {
+  if (!askPerson || elicitations.length === 0 || elicitations.length > MOST_PAGES) return false;
+  for (const asked of elicitations) if ((await askPerson(readQuestion(name, asked), signal)).action !== 'accept') return false;
+  return true;
 }
 
 function fateOf(error: unknown): Fate {

@@ -6,6 +6,7 @@ import { deferred } from '../../../common/deferred.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 import { createCaller } from './call-server.ts';
+import { logOf } from './heard.ts';
 import { openSession, type Session } from './open-session.ts';
 import { openTransport } from './open-transport.ts';
 import { createRunningCalls } from '../../../common/running-calls.ts';
@@ -133,8 +134,8 @@ class Keeper {
     const { name, server, readEnvironment, log } = this.parts;
     this.opened = undefined;
     try {
-      const refresh = createRefresh(async () => this.opened && this.list(this.opened), log);
-      this.opened = await openSession(name, openTransport(name, server, readEnvironment), refresh);
+      const toolsChanged = createRefresh(async () => this.opened && this.list(this.opened), log);
+      this.opened = await openSession(name, openTransport(name, server, readEnvironment), { toolsChanged, log: logOf(name, log) });
       if (this.closed.signal.aborted) await this.opened.close('the worker ends');
       await this.list(this.opened);
     } catch (error) {

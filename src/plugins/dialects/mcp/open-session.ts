@@ -1,5 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ElicitRequestSchema, LoggingMessageNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import { inTimeOr } from '../../../common/in-time.ts';
@@ -10,6 +10,7 @@ import { createCalls } from './questions/calls-in-progress.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
 import { aboutServer, type ListedTools } from './ask-for-tools.ts';
+import type { Heard } from './heard.ts';
 import { MessageRefused } from './message-refused.ts';
 import { messageOf } from './http-words.ts';
 import type { OpenTransport } from './open-transport.ts';
@@ -45,7 +46,7 @@ const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string(
  * Initializes a connection to a server.
  * @throws an Error with the reason when that fails; nothing of the connection is left then.
  */
-export async function openSession(name: string, opened: OpenTransport, onToolsChanged: () => void): Promise<Session> {
+export async function openSession(name: string, opened: OpenTransport, heard: Heard): Promise<Session> {
   const { transport } = opened;
   const client = new Client({ name: 'longshore', version: '0.1.0' }, { capabilities: { elicitation: { form: {}, url: {} } } });
   const calls = createCalls();
@@ -72,13 +73,16 @@ export async function openSession(name: string, opened: OpenTransport, onToolsCh
   };
   opened.onCut?.((error) => void close(error instanceof MessageRefused ? error.message : 'it broke off an answer'));
   client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) => answerQuestion(name, params, calls.current(), signal));
-  client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
+  client.setNotificationHandler(ToolListChangedNotificationSchema, heard.toolsChanged);
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) => heard.log(level, data));
   try {
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
   } catch (error) {
     await close('');
     throw new Error(wordsOf(error as Error, opened.lastWords()), { cause: error });
   }
+  // Without a level, a server may send all that it logs. One that refuses the level can be used none the less.
+  if (client.getServerCapabilities()?.logging) void client.setLoggingLevel('info').catch(() => undefined);
   const deliver = transport.onmessage;
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- as above
   transport.onmessage = (message, extra) => {

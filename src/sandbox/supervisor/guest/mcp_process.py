@@ -8,8 +8,10 @@ import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 import time
+from urllib.parse import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ _MAX_MESSAGE = 8 * 1024 * 1024
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
+_MAX_LOGGED = 1_000
 _MAX_INSTRUCTIONS = 10_000
 # Of a question, as JSON. The worker accepts less, and tells the server so.
 _MAX_QUESTION = 256 * 1024
@@ -75,7 +78,7 @@ class ServerProcess:
 
     def greet(self) -> None:
         """Raises with the reason when the server cannot be initialized."""
-        about = {'protocolVersion': _VERSION, 'capabilities': {'elicitation': {'form': {}, 'url': {}}}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
+        about = {'protocolVersion': _VERSION, 'capabilities': {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
         greeting = Request('longshore-greeting', 'initialize', about)
         self.ask(greeting)
         line = None
@@ -173,9 +176,11 @@ class ServerProcess:
         elif 'id' in message and message['method'] == 'elicitation/create':
             self._ask(message)
         elif 'id' in message:
-            self._refuse(message)
+            self._serve(message)
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
+        elif message['method'] == 'notifications/message':
+            _log(message.get('params'))
         elif message['method'] == 'notifications/tools/list_changed':
             tell_change('the server says that its tools have changed')
 
@@ -211,10 +216,13 @@ class ServerProcess:
         problem = (_INVALID_PARAMS, 'the question is too large') if request is not None else (_INVALID_REQUEST, 'no call is in progress in which it could be asked')
         self._send({'id': message['id'], 'error': {'code': problem[0], 'message': problem[1]}})
 
-    def _refuse(self, message: dict[str, Any]) -> None:
+    def _serve(self, message: dict[str, Any]) -> None:
         """A server may send only few requests to its client."""
         if message['method'] == 'ping':
             self._send({'id': message['id'], 'result': {}})
+        elif message['method'] == 'roots/list':
+            home = os.path.expanduser('~')
+            self._send({'id': message['id'], 'result': {'roots': [{'uri': 'file://' + quote(home), 'name': 'home of the sandbox'}]}})
         else:
             self._send({'id': message['id'], 'error': {'code': -32601, 'message': f'{message["method"]} is not offered'}})
 
@@ -256,6 +264,14 @@ class ServerProcess:
         """Also ends what it has started: the program may be only the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _log(params: object) -> None:
+    """What the server logs is read where its stderr is read."""
+    if isinstance(params, dict):
+        data = params.get('data')
+        text = data if isinstance(data, str) else json.dumps(data)
+        print(f'[{params.get("level")}] {text[:_MAX_LOGGED]}', file=sys.stderr, flush=True)
 
 
 def tell_change(text: str) -> None:

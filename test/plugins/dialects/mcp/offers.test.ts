@@ -48,7 +48,7 @@ describe.each(['over HTTP', 'as a program'])('a server %s', (where) => {
     expect(await call(bench, 'list_prompts')).toEqual({
       prompts: [{ name: 'plan', description: 'Plans a journey.', arguments: [{ name: 'to', required: true }] }],
     });
-    const texts = ['Plans a journey.', 'user:', 'Plan a journey to Oslo.', 'assistant:', 'By train?'].slice(1);
+    const texts = ['user:', 'Plan a journey to Oslo.', 'assistant:', 'By train?'];
     expect(await call(bench, 'get_prompt', { name: 'plan', arguments: { to: 'Oslo' } })).toEqual({ content: texts.map((text) => ({ type: 'text', text })) });
   });
 

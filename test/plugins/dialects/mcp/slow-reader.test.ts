@@ -5,11 +5,13 @@ import { hostileProgram } from './support.ts';
 test('a flood is a flood also when it is read slowly', async () => {
   const notify = `process.stdout.write((JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }) + '\\n').repeat(1200))`;
   const opened = openTransport('fix', hostileProgram(`on('tools/call', () => ${notify});`), () => undefined);
-  const session = await openSession('fix', opened, () => {
+  const toolsChanged = () => {
     const until = performance.now() + 3;
     while (performance.now() < until);
-  });
-  const call = session.call({ method: 'tools/call', params: { name: 'go', arguments: {} } }, { signal: new AbortController().signal, timeoutMs: 120_000, onProgress: () => undefined });
+  };
+  const session = await openSession('fix', opened, { toolsChanged, log: () => undefined });
+  const request = { method: 'tools/call', params: { name: 'go', arguments: {} } };
+  const call = session.call(request, { signal: new AbortController().signal, timeoutMs: 120_000, onProgress: () => undefined });
   await expect(call).rejects.toThrow('Connection closed');
   expect(await session.ended).toBe('it sent more than 1000 notifications or unreadable lines within a second');
 });
