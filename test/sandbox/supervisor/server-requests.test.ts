@@ -160,3 +160,15 @@ test('what the server says about itself comes with the list of its tools alone',
   expect(await answer('tools/call', COUNT.params)).toMatchObject({ outcome: 'answered', server: { name: 'guest', version: '2.0.0' } });
   expect(await answer('tools/call', COUNT.params)).not.toHaveProperty('server.instructions');
 });
+
+test('the home of the sandbox is the root of the server, and what it logs is read with its stderr', async () => {
+  expect(await call('roots', {}, 'call_r-1')).toMatchObject({
+    result: { content: [{ text: expect.stringMatching(/^\{"roots":\[\{"uri":"file:\/\/\/[^"]+","name":"home of the sandbox"\}\]\}$/) }] },
+  });
+  let said = '';
+  const over = new AbortController();
+  const following = supervisor.connection.attach('mcp-one', { previewBytes: 0, onStderr: (chunk) => void (said += String(chunk)), signal: over.signal });
+  following.catch(() => undefined);
+  await until(async () => said.includes('[info] looking\n'));
+  over.abort();
+});

@@ -1,5 +1,5 @@
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
-import type { ElicitRequestFormParams, ElicitRequestURLParams } from '@modelcontextprotocol/sdk/types.js';
+import { UrlElicitationRequiredError, type ElicitRequestFormParams, type ElicitRequestURLParams } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
 const FORM: ElicitRequestFormParams = {
@@ -65,6 +65,18 @@ function addQuestions(server: McpServer): void {
   server.registerTool('hurry', { description: 'Asks, and soon wants no answer.', inputSchema: {} }, async (_input, { requestId }) => {
     const reason = await server.server.elicitInput(FORM, { relatedRequestId: requestId, timeout: 1_500 }).catch((error: Error) => error.message);
     return text(reason);
+  });
+  let visits = 0;
+  server.registerTool('locked', { description: 'Works once a page was opened.', inputSchema: {} }, async () => {
+    visits += 1;
+    const params: ElicitRequestURLParams = { mode: 'url', message: 'Log in.', url: 'https://login.example/', elicitationId: `login-${visits}` };
+    if (visits === 1) throw new UrlElicitationRequiredError([params]);
+    return text(visits);
+  });
+  server.registerTool('chat', { description: 'Logs.', inputSchema: {} }, async () => {
+    await server.sendLoggingMessage({ level: 'debug', data: 'too much' });
+    await server.sendLoggingMessage({ level: 'critical', logger: 'rails', data: { at: 'Oslo\u202e' } });
+    return text('logged');
   });
   server.registerTool('odd', { description: 'Asks what it is given.', inputSchema: { params: z.any() } }, async ({ params }, { requestId }) =>
     text(await server.server.elicitInput(params, { relatedRequestId: requestId }).catch((error: Error) => error.message)),

@@ -56,8 +56,8 @@ export async function openBench(
   const logged: string[] = [];
   const waiting = new Set<() => void>();
   const look = () => waiting.forEach((check) => check());
-  const write = (_: object, text: string) => {
-    logged.push(text);
+  const write = ({ said }: { said?: string }, text: string) => {
+    logged.push(said === undefined ? text : `${text} ${said}`);
     look();
   };
   const log = { info: write, warn: write, error: write } as unknown as Logger;

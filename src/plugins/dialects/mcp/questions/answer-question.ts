@@ -1,4 +1,4 @@
-import { ErrorCode, McpError, type ElicitResult } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode, type ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import type { Question } from '../../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import { readQuestion } from './read-question.ts';
@@ -11,7 +11,7 @@ export async function answerQuestion(
   signal: AbortSignal,
 ): Promise<ElicitResult> {
   const question = questionOf(server, given);
-  if (!call) throw new McpError(ErrorCode.InvalidRequest, 'it is not known which call asks: there is none in progress, or more than one');
+  if (!call) throw refusal(ErrorCode.InvalidRequest, 'it is not known which call asks: there is none in progress, or more than one');
   const { action, content } = (await call.askPerson?.(question, signal)) ?? { action: 'cancel' };
   return { action, ...(content && { content: content as NonNullable<ElicitResult['content']> }) };
 }
@@ -20,6 +20,11 @@ function questionOf(server: string, given: unknown): Question {
   try {
     return readQuestion(server, given);
   } catch (error) {
-    throw new McpError(ErrorCode.InvalidParams, (error as Error).message);
+    throw refusal(ErrorCode.InvalidParams, (error as Error).message);
   }
+}
+
+/** The library sends code and message as they are; those of its own errors begin with a text that the receiver adds again. */
+function refusal(code: ErrorCode, message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
