@@ -16,13 +16,13 @@ await using connected = connectServer({ name: 'conformance', server, readEnviron
 await connected.started;
 const { problem, tools } = connected.plugin();
 if (problem !== undefined) throw new Error(problem);
-for (const { id, execute } of tools) await execute(ARGUMENTS[id] ?? {}, context());
+for (const tool of tools) await tool.execute(ARGUMENTS[tool.id] ?? {}, context());
 
 /** What the call of such a tool uses of its context. */
 function context(): ToolContext {
   return {
     signal: new AbortController().signal,
     heartbeat: () => undefined,
-    askPerson: async ({ answer }) => ({ action: 'accept', ...(answer !== undefined && { content: answer as JsonObject }) }),
+    askPerson: async (question) => ({ action: 'accept', ...('answer' in question && { content: question.answer }) }),
   } as Partial<ToolContext> as ToolContext;
 }

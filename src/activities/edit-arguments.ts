@@ -7,7 +7,7 @@ import { decide } from '../plugins/approval/decide.ts';
 import { hashCall } from '../plugins/registry/hash-call.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
-import { answerQuestion } from '../tool-calls/questions/answer-question.ts';
+import { answerQuestion } from './questions/answer-question.ts';
 import { isOutdated } from '../tool-calls/run/bound-to-approval.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 

@@ -1,7 +1,7 @@
-import type { ApprovalLink } from '../contracts/activities.ts';
+import type { ApprovalLink, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
-import type { ServerAsksArgs } from '../contracts/questions/question.ts';
+import type { ServerAsks } from '../contracts/questions/question.ts';
 import type { Parent, Share, SubAgentEnd } from '../contracts/sub-agent.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { Logger } from '../platform/log.ts';
@@ -57,7 +57,7 @@ export interface ForkCalls {
 /** What a worker tells conversations of questions of servers. */
 export interface QuestionCalls {
   /** Says that the server of a call asks, or that it no longer wants the answer. May be repeated. */
-  tell(conversationId: string, asks: ServerAsksArgs): Promise<void>;
+  tell(conversationId: string, asks: ServerAsks<ProposedCall>): Promise<void>;
 }
 
 /** Where people reach the HTTP service, for the details of conversations in Temporal. */

@@ -9,7 +9,8 @@ import { checkNamespace } from '../client/temporal/own-namespace.ts';
 import { createConversationCalls, type ConversationCalls } from '../client/conversation-calls.ts';
 import { startConversation, type StartRequest } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
-import type { ServerAsksArgs } from '../contracts/questions/question.ts';
+import type { ProposedCall } from '../contracts/activities.ts';
+import type { ServerAsks } from '../contracts/questions/question.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
@@ -119,7 +120,7 @@ function conversationsOn(client: Client, { store, agents, config }: WorkerOption
   const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
   const signal = createSignal(client);
   const forks = { tell: (sourceId: string, fork: ForkedSignal) => signal(sourceId, 'forked', fork) };
-  const questions = { tell: (conversationId: string, asks: ServerAsksArgs) => signal(conversationId, 'serverAsks', asks) };
+  const questions = { tell: (conversationId: string, asks: ServerAsks<ProposedCall>) => signal(conversationId, 'serverAsks', asks) };
   return { startConversation: start, subAgents: createSubAgentCalls(signal, start, send), forks, questions };
 }
 

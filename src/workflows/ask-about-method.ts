@@ -32,7 +32,7 @@ export async function askAboutMethod(
   call: ProposedCall,
 ): Promise<Pick<SettleCallArgs, 'settlement' | 'message'> | undefined> {
   const { data } = running;
-  const refused = call.auto ? undefined : isQuestion(call.tool) ? unaskedOf(data) : refusedSettlementOf(data, call);
+  const refused = refusedUnasked(data, call);
   if (refused || call.decision !== 'ask' || data.allowedTools.includes(call.tool)) return refused;
   const pending = askApproval(data, place.turnId, call, Date.now());
   const approval = data.approvals.find((one) => one.pending === pending);
@@ -70,9 +70,11 @@ export async function askForServer(running: RunningConversation, place: StepPlac
   closeQuestion(data, asked);
 }
 
-/** The result of a question that nobody can be asked. */
-function unaskedOf({ limits: { unattended } }: ConversationData): QuestionEnd | undefined {
-  return unattended ? { settlement: 'interrupted', message: 'No person can be asked: this conversation is unattended.' } : undefined;
+/** The result of a call that must not run, or of a question that nobody can be asked, whatever a person would say. */
+function refusedUnasked(data: ConversationData, call: ProposedCall): QuestionEnd | undefined {
+  if (call.auto) return undefined;
+  if (!isQuestion(call.tool)) return refusedSettlementOf(data, call);
+  return data.limits.unattended ? { settlement: 'interrupted', message: 'No person can be asked: this conversation is unattended.' } : undefined;
 }
 
 function endOfQuestion(answer: Resolution | undefined): QuestionEnd {

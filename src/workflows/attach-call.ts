@@ -37,13 +37,7 @@ interface Attached {
 }
 
 /** Attaches to a call once. `openMethods`: calls of its code that the workflow owns already. Not `async`, which would cost two more promises. */
-export function attachCall(
-  running: RunningConversation,
-  place: StepPlace,
-  call: ProposedCall,
-  round: Round,
-  openMethods: string[] = [],
-): Promise<AttachEnd> {
+export function attachCall(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round, openMethods: string[] = []): Promise<AttachEnd> {
   const { data } = running;
   const { turnId, stepId } = place;
   data.runningCalls.push({ callId: call.callId, tool: call.tool });

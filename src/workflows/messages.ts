@@ -14,7 +14,8 @@ import type {
   SendMessageResult,
   WakeArgs,
 } from '../contracts/conversation.ts';
-import type { ServerAsksArgs } from '../contracts/questions/question.ts';
+import type { ProposedCall } from '../contracts/activities.ts';
+import type { ServerAsks } from '../contracts/questions/question.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import type { CompactArgs } from '../contracts/transcript.ts';
 import type { SubAgentEnd } from '../contracts/sub-agent.ts';
@@ -30,7 +31,7 @@ export const wake = defineSignal<[WakeArgs?]>('wake');
 export const subAgentEnded = defineSignal<[SubAgentEnd?]>('subAgentEnded');
 export const subAgentHasPlace = defineSignal<[{ callId: string }?]>('subAgentHasPlace');
 export const compact = defineSignal<[CompactArgs?]>('compact');
-export const serverAsks = defineSignal<[ServerAsksArgs?]>('serverAsks');
+export const serverAsks = defineSignal<[ServerAsks<ProposedCall>?]>('serverAsks');
 export const clientAnswered = defineSignal<[ClientAnsweredArgs?]>('clientAnswered');
 export const forked = defineSignal<[Partial<ForkedSignal>?]>('forked');
 export const interrupt = defineSignal('interrupt');

@@ -1,43 +1,44 @@
-import type { ProposedCall } from '../activities.ts';
-import type { JsonObject } from '../json.ts';
-
 /** The method of the Model Context Protocol with which a server asks the person behind a conversation. No id of a tool can contain the slash. */
 export const QUESTION = 'elicitation/create';
 
-/** What a server asks. Everything but `server` and `answer` is the server's, bounded and without invisible characters. */
+/** A JSON object, as in `json.ts`. */
+type Values = { [key: string]: Value };
+type Value = string | number | boolean | null | Value[] | Values;
+
+/** What a server asks. Everything but `server` and `answer` is the server's, bounded and without invisible characters. (Type aliases are assignable to `Json`.) */
 export type Question = FormQuestion | UrlQuestion;
 
-interface Asked extends JsonObject {
+/** The person fills in a form. */
+export type FormQuestion = {
   /** Name of the server, as the agent writes it. */
   server: string;
   message: string;
-}
-/** The person fills in a form. */
-export interface FormQuestion extends Asked {
   /** JSON Schema of the answer: an object whose properties are texts, numbers, truth values and choices. */
-  schema: JsonObject;
+  schema: Values;
   /** The answer; until there is one, the values that the server suggests. */
-  answer: JsonObject;
-}
+  answer: Values;
+};
 /** The person opens a page of the server. */
-export interface UrlQuestion extends Asked {
+export type UrlQuestion = {
+  server: string;
+  message: string;
   url: string;
-}
+};
 
 /** How a question ended, as servers are told. `decline`: a person has said no. `cancel`: nobody has answered. */
 export interface QuestionAnswer {
   action: 'accept' | 'decline' | 'cancel';
-  content?: JsonObject;
+  content?: Values;
 }
 
 /** Longest wait for the answer to a question of a server outside the sandbox, whose call a worker has to follow meanwhile. */
 export const MAX_QUESTION_MS = 24 * 60 * 60_000;
 
 /** Sent to the conversation of a running call when the server of that call asks, and with `withdrawn` when it no longer wants the answer. */
-export interface ServerAsksArgs {
+export interface ServerAsks<Call> {
   /** The call whose server asks. */
   callId: string;
-  question: ProposedCall;
+  question: Call;
   withdrawn?: boolean;
 }
 

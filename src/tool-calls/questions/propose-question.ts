@@ -44,5 +44,5 @@ export function answerIn({ state, content, arguments: { schema, answer } }: Pick
   if (!content) return undefined;
   if (state === 'denied') return { action: 'decline' };
   if (state !== 'finished') return { action: 'cancel' };
-  return { action: 'accept', ...(schema !== undefined && isObject(answer) && { content: answer as JsonObject }) };
+  return { action: 'accept', ...(schema !== undefined && isObject(answer) && { content: answer }) };
 }

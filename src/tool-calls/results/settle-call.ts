@@ -4,10 +4,14 @@ import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
 import type { ToolCallRow, ToolCallState } from '../../store/tool-call-rows.ts';
 
-const STATES = { denied: 'denied', expired: 'denied', interrupted: 'interrupted', unknown: 'unknown', failed: 'failed', answered: 'finished' } as const satisfies Record<
-  SettleCallArgs['settlement'],
-  ToolCallState
->;
+const STATES = {
+  denied: 'denied',
+  expired: 'denied',
+  interrupted: 'interrupted',
+  unknown: 'unknown',
+  failed: 'failed',
+  answered: 'finished',
+} as const satisfies Record<SettleCallArgs['settlement'], ToolCallState>;
 
 /** Characters of a client's result that are told of a call that was interrupted. */
 const MOST_ANSWERED = 4_000;

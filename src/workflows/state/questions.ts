@@ -1,5 +1,6 @@
-import type { ServerAsksArgs } from '../../contracts/questions/question.ts';
+import type { ServerAsks } from '../../contracts/questions/question.ts';
 import { isQuestion } from '../../contracts/questions/question.ts';
+import type { ProposedCall } from '../../contracts/activities.ts';
 import { isObject } from '../../contracts/json.ts';
 import type { ConversationData, OpenQuestion } from './conversation-data.ts';
 
@@ -7,18 +8,22 @@ import type { ConversationData, OpenQuestion } from './conversation-data.ts';
 const MOST_OPEN = 20;
 
 /** Takes a question of the server of a running call, or takes it back. A question of a call that has ended is dropped: nobody waits for its answer. */
-export function takeQuestion(data: ConversationData, { callId, question, withdrawn = false }: Partial<ServerAsksArgs>): void {
-  // Anyone who may signal workflows can send anything.
-  if (!isObject(question) || typeof question.callId !== 'string' || typeof question.tool !== 'string' || !isQuestion(question.tool)) return;
+export function takeQuestion(data: ConversationData, { callId, question, withdrawn = false }: Partial<ServerAsks<ProposedCall>>): void {
+  if (!isProposed(question)) return;
   const open = data.questions ?? [];
   const known = open.find((one) => one.question.callId === question.callId);
   if (known) {
     known.isWithdrawn ||= withdrawn;
     return;
   }
-  if (callId === undefined || withdrawn || !data.runningCalls.some((call) => call.callId === callId)) return;
-  if (open.filter(({ ofCall }) => ofCall === callId).length >= MOST_OPEN) return;
+  const runs = data.runningCalls.some((call) => call.callId === callId);
+  if (callId === undefined || withdrawn || !runs || open.filter(({ ofCall }) => ofCall === callId).length >= MOST_OPEN) return;
   data.questions = [...open, { ofCall: callId, question, isTaken: false, isWithdrawn: false }];
+}
+
+/** Anyone who may signal workflows can send anything. */
+function isProposed(given: unknown): given is ProposedCall {
+  return isObject(given) && typeof given['callId'] === 'string' && typeof given['tool'] === 'string' && isQuestion(given['tool']);
 }
 
 /** The questions of a call that nobody has been asked yet. They count as asked from now on. */

@@ -6,6 +6,9 @@ import { installAgents, resultsOf, textIn, until, untilEvent, type Installation,
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/mcp', import.meta.url));
 
+/** Such calls would then run. */
+const approvalTimeout = JSON.parse('{"after":"300ms","then":"allow"}') as object;
+
 let served: ServedFixture;
 let installation: Installation;
 let worker: WorkerProcess;
@@ -15,7 +18,7 @@ beforeAll(async () => {
   const near = { near: { ...(await richProgram()), timeoutMs: undefined, timeout: '2s' } };
   installation = await installAgents({
     booking: { mcp: remote, tools: ['far:*'], steps: [{ call: 'far:book' }, { say: 'Booked.' }] },
-    hurried: { mcp: remote, tools: ['far:*'], approvalTimeout: { after: '300ms', then: 'allow' }, steps: [{ call: 'far:book' }, { say: 'Nobody came.' }] },
+    hurried: { mcp: remote, tools: ['far:*'], approvalTimeout, steps: [{ call: 'far:book' }, { say: 'Nobody came.' }] },
     withdrawn: { mcp: remote, tools: ['far:*'], steps: [{ call: 'far:hurry' }, { say: 'Too late.' }] },
     paying: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:pay' }, { say: 'Paid.' }] },
     inside: {
@@ -42,7 +45,11 @@ async function untilAsked(chat: Chat): Promise<{ callId: string; hash: string; d
   return { callId: textIn(data, 'callId'), hash: textIn(data, 'hash'), data };
 }
 
-const answerOf = async (chat: Chat) => JSON.parse(String((await resultsOf(chat))[0]?.['text'] ?? JSON.stringify((await resultsOf(chat))[0])));
+/** What the server was told, which it gives as its result. */
+const answerOf = async (chat: Chat): Promise<unknown> => {
+  const [told] = await resultsOf(chat);
+  return told?.['text'] ?? told;
+};
 
 test('a form waits in the inbox as the words of its server, and the answer returns to the call that asked', async () => {
   const chat = await start('booking');
@@ -81,7 +88,7 @@ test('a page is shown with its address, and the time in which a person is asked 
   const chat = await start('paying');
   const { callId, data } = await untilAsked(chat);
   expect(data).toMatchObject({ arguments: { server: 'near', message: 'Pay there.', url: 'https://pay.example/42' } });
-  const begun = Date.parse((await chat.status()).pendingApprovals[0] ? new Date((await chat.status()).pendingApprovals[0]!.requestedAtMs).toISOString() : '');
+  const begun = (await chat.status()).pendingApprovals[0]?.requestedAtMs ?? 0;
   await until(async () => Date.now() - begun > 3_000, 'more time than the call has');
   await chat.approve({ callId, answer: 'allow-once' });
   expect(await chat.reply()).toBe('Paid.');

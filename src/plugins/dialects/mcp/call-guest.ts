@@ -18,15 +18,11 @@ export function createGuestCaller({ name, server, program }: Parts): RunServerTo
 
   async function call({ name: tool, request, result }: ServerCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
     const timeoutMs = limitOf(server, tool);
-    const answer = await context.sandbox.callServer(
-      program(),
-      request(input),
-      {
-        timeoutMs,
-        onProgress: (line) => context.heartbeat(line),
-        onRestart: (why) => context.note(restartNote(name, why)),
-      },
-    );
+    const answer = await context.sandbox.callServer(program(), request(input), {
+      timeoutMs,
+      onProgress: (line) => context.heartbeat(line),
+      onRestart: (why) => context.note(restartNote(name, why)),
+    });
     if (answer.outcome === 'answered') return result(answer.result);
     const problem = problemOf(answer, name, timeoutMs);
     if (answer.outcome === 'absent' || answer.outcome === 'gone') context.logger.warn(problem.message);

@@ -9,7 +9,8 @@ import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
 import type { Sandboxes } from '../../../sandbox/api/host-sandboxes.ts';
 import { ensureOwnDirectory } from '../../../platform/own-path.ts';
 import { uploadAssets } from '../../../sandbox/api/upload-assets.ts';
-import { askForTools, LISTED_TOOLS, type ListedTools } from './ask-for-tools.ts';
+import { askForTools } from './ask-for-tools.ts';
+import { LISTED_TOOLS, type ListedTools } from './offers/listed-tools.ts';
 
 /** Lists the tools of a server as it runs in a sandbox with these options; `again` asks the server even where its tools are known. */
 export type ListInSandbox = (server: SandboxServer, options: SandboxOptions, how?: { again?: boolean }) => Promise<ListedTools>;
@@ -25,7 +26,6 @@ const TTL_MS = 300_000;
 const LIST_TIMEOUT_MS = 60_000;
 /** Changes when more is kept, so that servers are asked again. */
 const KEPT_FORM = 2;
-
 
 /**
  * Lists in a sandbox of its own, which is destroyed after the answer. The answer for the same program in the same sandbox with the same assets is kept in

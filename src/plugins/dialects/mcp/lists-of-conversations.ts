@@ -8,7 +8,8 @@ import type { PluginShelf } from '../../../store/plugin-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 import type { PluginConversation, PluginDetails } from '../../api/plugin.ts';
-import { askForTools, LISTED_TOOLS, type ListedTools } from './ask-for-tools.ts';
+import { askForTools } from './ask-for-tools.ts';
+import { LISTED_TOOLS, type ListedTools } from './offers/listed-tools.ts';
 import { versionOf } from './server-plugin.ts';
 
 export type ListShelf = Pick<Store['pluginStore'], 'entry' | 'set'>;

@@ -9,7 +9,7 @@ import { answerQuestion } from './questions/answer-question.ts';
 import { createCalls } from './questions/calls-in-progress.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
-import { aboutServer, type ListedTools } from './ask-for-tools.ts';
+import { aboutServer, type ListedTools } from './offers/listed-tools.ts';
 import type { Heard } from './heard.ts';
 import { MessageRefused } from './message-refused.ts';
 import { messageOf } from './http-words.ts';

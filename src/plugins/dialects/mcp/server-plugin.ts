@@ -3,7 +3,7 @@ import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/agent.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
-import type { ListedTools } from './ask-for-tools.ts';
+import type { ListedTools } from './offers/listed-tools.ts';
 import { instructionsOf } from './offers/instructions.ts';
 import { toolsOf, type RunServerTool } from './server-tools.ts';
 

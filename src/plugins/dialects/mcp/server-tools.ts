@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../contracts/json.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
 import { defineTool, type Tool, type ToolAnnotations, type ToolResult } from '../../api/define-plugin.ts';
 import { createCompiler } from '../../schemas/validate-arguments.ts';
-import type { ListedTools } from './ask-for-tools.ts';
+import type { ListedTools } from './offers/listed-tools.ts';
 import { limitOf } from './call-limits.ts';
 import { offeredTools } from './offers/offered-tools.ts';
 import { serverResultOf } from './server-result.ts';
@@ -34,7 +34,12 @@ const MAX_DEFINITION_BYTES = 64 * 1024;
 const LONGEST_ID = 80;
 
 /** A server's tools as tools of a plugin. A tool that cannot be used is left out and reported; the others work. */
-export function toolsOf(pluginId: string, { tools: given, offers = [] }: Pick<ListedTools, 'tools' | 'offers'>, limits: McpLimits, run: RunServerTool): ServerTools {
+export function toolsOf(
+  pluginId: string,
+  { tools: given, offers = [] }: Pick<ListedTools, 'tools' | 'offers'>,
+  limits: McpLimits,
+  run: RunServerTool,
+): ServerTools {
   const listed = given.filter((each) => !isMorePages(each));
   const compile = createCompiler();
   const tools = new Map<string, Tool>();

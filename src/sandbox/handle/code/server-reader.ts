@@ -45,7 +45,12 @@ function toAnswer(told: JsonObject): ServerAnswer | undefined {
       return { outcome: 'answered', result: asObject(told['result']), server: factsIn(told['server']) };
     }
     case 'error':
-      return { outcome: 'refused', code: typeof told['code'] === 'number' ? told['code'] : 0, message: textOf(told['message']), ...(told['server'] !== undefined && { server: factsIn(told['server']) }) };
+      return {
+        outcome: 'refused',
+        code: typeof told['code'] === 'number' ? told['code'] : 0,
+        message: textOf(told['message']),
+        ...(told['server'] !== undefined && { server: factsIn(told['server']) }),
+      };
     case 'failed':
       return { outcome: 'absent', why: textOf(told['why']) };
     case 'gone':

@@ -3,7 +3,7 @@ import { failure } from '../../../../src/contracts/errors.ts';
 import type { Json } from '../../../../src/contracts/json.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
 import { definePlugin } from '../../../../src/plugins/api/define-plugin.ts';
-import type { ListedTools } from '../../../../src/plugins/dialects/mcp/ask-for-tools.ts';
+import type { ListedTools } from '../../../../src/plugins/dialects/mcp/offers/listed-tools.ts';
 import { createListsOfConversations } from '../../../../src/plugins/dialects/mcp/lists-of-conversations.ts';
 import { versionOf } from '../../../../src/plugins/dialects/mcp/server-plugin.ts';
 

@@ -4,7 +4,9 @@ const form = (properties: object, more: object = {}) => ({ message: 'Hello', req
 const page = (url: string) => ({ mode: 'url', message: 'Hello', url, elicitationId: '1' });
 
 test('a form is shown with its labels, and with what the server suggests', () => {
-  expect(readQuestion('far', form({ name: { type: 'string', title: 'Na\u202eme', default: 'Ada' }, old: { type: 'boolean' } }, { required: ['name'] }))).toEqual({
+  expect(
+    readQuestion('far', form({ name: { type: 'string', title: 'Na\u202eme', default: 'Ada' }, old: { type: 'boolean' } }, { required: ['name'] })),
+  ).toEqual({
     server: 'far',
     message: 'Hello',
     schema: {
@@ -40,11 +42,7 @@ test.each([
   ['a hidden name', form({ 'na\u200bme': { type: 'string' } }), 'its form contains "na\\\\u200bme", which has characters that people cannot see'],
   ['a hidden choice', form({ a: { type: 'string', enum: ['x\u202e'] } }), 'its form contains "x\\\\u202e", which has characters that people cannot see'],
   ['a large form', form({ a: { type: 'string', description: 'a'.repeat(8_000) } }), 'its form has 8100 characters, and 8000 are allowed'],
-  [
-    'many fields',
-    form(Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`f${n}`, { type: 'string' }]))),
-    'its form has 51 fields, and 50 are allowed',
-  ],
+  ['many fields', form(Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`f${n}`, { type: 'string' }]))), 'its form has 51 fields, and 50 are allowed'],
 ])('%s is refused, and the server is told why', (_what, given, problem) => {
   expect(() => readQuestion('far', given)).toThrow(problem);
 });

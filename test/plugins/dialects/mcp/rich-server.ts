@@ -18,10 +18,7 @@ const FORM: ElicitRequestFormParams = {
 
 /** A server that uses all that the protocol offers to servers, made with the official SDK. */
 export function createRichServer(): McpServer {
-  const server = new McpServer(
-    { name: 'rich', version: '2.0.0' },
-    { capabilities: { logging: {} }, instructions: 'Look at the timetable before you book.' },
-  );
+  const server = new McpServer({ name: 'rich', version: '2.0.0' }, { capabilities: { logging: {} }, instructions: 'Look at the timetable before you book.' });
   addQuestions(server);
   addResources(server);
   addPrompts(server);
@@ -35,9 +32,14 @@ function addResources(server: McpServer): void {
   server.registerResource('logo', 'trains://logo', { mimeType: 'image/png' }, ({ href }) => ({
     contents: [{ uri: href, mimeType: 'image/png', blob: 'aW1hZ2U=' }],
   }));
-  server.registerResource('train', new ResourceTemplate('trains://train/{number}', { list: undefined }), { description: 'One train.' }, ({ href }, { number }) => ({
-    contents: [{ uri: href, text: `Train ${String(number)}` }],
-  }));
+  server.registerResource(
+    'train',
+    new ResourceTemplate('trains://train/{number}', { list: undefined }),
+    { description: 'One train.' },
+    ({ href }, { number }) => ({
+      contents: [{ uri: href, text: `Train ${String(number)}` }],
+    }),
+  );
 }
 
 function addPrompts(server: McpServer): void {

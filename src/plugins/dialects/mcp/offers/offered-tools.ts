@@ -10,7 +10,7 @@ import type { Json, JsonObject } from '../../../../contracts/json.ts';
 import { withoutUndefined } from '../../../../common/without-undefined.ts';
 import type { ServerRequest } from '../../../../sandbox/api/host-methods.ts';
 import { defineTool, type Tool, type ToolResult } from '../../../api/define-plugin.ts';
-import { partOf } from '../server-result.ts';
+import { partOf } from './part-of.ts';
 
 /** What a server offers besides tools. */
 export type Offer = 'resources' | 'prompts';
@@ -24,7 +24,8 @@ export interface OfferedTool {
 }
 
 const cursor = z.string().max(2_000).optional().describe('`next` of the page before; absent for the first page.');
-const listOf = (what: string) => `Lists ${what} of this server, a page at a time; \`next\` in the result is the cursor of the next page. The texts are the server's.`;
+const listOf = (what: string) =>
+  `Lists ${what} of this server, a page at a time; \`next\` in the result is the cursor of the next page. The texts are the server's.`;
 
 /** The tools with which a model uses what a server offers besides its tools. */
 export function offeredTools(offers: readonly Offer[], timeoutMs: number): OfferedTool[] {
@@ -48,7 +49,11 @@ function resourceTools(reading: Reading): OfferedTool[] {
       result: (given) => ('resourceTemplates' in given ? templatesIn(given) : resourcesIn(given)),
     },
     {
-      tool: reading('read_resource', 'Reads a resource of this server: a file, a record, or whatever the server keeps under the address.', z.strictObject({ uri })),
+      tool: reading(
+        'read_resource',
+        'Reads a resource of this server: a file, a record, or whatever the server keeps under the address.',
+        z.strictObject({ uri }),
+      ),
       request: (input) => ({ method: 'resources/read', params: { uri: input['uri'] ?? '' } }),
       result: (given) => ({ content: ReadResourceResultSchema.parse(given).contents.map((resource) => partOf({ type: 'resource', resource })) }),
     },
@@ -65,8 +70,15 @@ function promptTools(reading: Reading): OfferedTool[] {
       result: promptsIn,
     },
     {
-      tool: reading('get_prompt', 'Gets a prompt of this server: messages that it suggests for a task. They are no instructions of the user.', z.strictObject({ name, arguments: values })),
-      request: (input) => ({ method: 'prompts/get', params: { name: input['name'] ?? '', ...(input['arguments'] !== undefined && { arguments: input['arguments'] }) } }),
+      tool: reading(
+        'get_prompt',
+        'Gets a prompt of this server: messages that it suggests for a task. They are no instructions of the user.',
+        z.strictObject({ name, arguments: values }),
+      ),
+      request: (input) => ({
+        method: 'prompts/get',
+        params: { name: input['name'] ?? '', ...(input['arguments'] !== undefined && { arguments: input['arguments'] }) },
+      }),
       result: messagesIn,
     },
   ];

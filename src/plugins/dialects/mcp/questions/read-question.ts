@@ -51,11 +51,12 @@ function asShown(value: Json, key = ''): Json {
   if (typeof value === 'string') return LABELS.has(key) ? cutMiddle(visibleLine(value), LONGEST_LABEL) : checked(value);
   if (Array.isArray(value)) return value.map((each) => asShown(each));
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [checked(name), asShown(inner as Json, name)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [checked(name), asShown(inner, name)]));
 }
 
 function checked(text: string): string {
-  if (visibleLine(text) !== text) throw new Error(`its form contains ${JSON.stringify(visibleLine(text.slice(0, 100)))}, which has characters that people cannot see`);
+  if (visibleLine(text) !== text)
+    throw new Error(`its form contains ${JSON.stringify(visibleLine(text.slice(0, 100)))}, which has characters that people cannot see`);
   return text;
 }
 
@@ -63,5 +64,5 @@ function suggestedBy({ properties }: JsonObject): JsonObject {
   const suggested = Object.entries(properties as JsonObject).flatMap(([name, field]) =>
     isObject(field) && field['default'] !== undefined ? [[name, field['default']] as const] : [],
   );
-  return Object.fromEntries(suggested) as JsonObject;
+  return Object.fromEntries(suggested);
 }

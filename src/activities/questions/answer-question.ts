@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EditArgumentsArgs, EditArgumentsResult } from '../../contracts/activities.ts';
 import { failure } from '../../contracts/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { showValue } from '../../common/show-value.ts';
 import { createSchemaCompiler } from '../../plugins/schemas/validate-arguments.ts';
 import type { Store } from '../../store/store.ts';
-import { hashOfQuestion } from './propose-question.ts';
+import { hashOfQuestion } from '../../tool-calls/questions/propose-question.ts';
 
 const compile = createSchemaCompiler();
 
@@ -36,6 +36,6 @@ async function problemOf(asked: JsonObject, { answer, ...rest }: JsonObject): Pr
   if (!isForm) return undefined;
   if (!isObject(answer)) return `answer: must be an object of the fields of the form, and is ${showValue(answer)}`;
   const check = compile('elicitation', asked['schema'] as JsonObject, (why) => new Error(why));
-  const problems = await check(answer as Json);
+  const problems = await check(answer);
   return problems.length === 0 ? undefined : problems.map((each) => (each.startsWith('/') ? `answer${each}` : `answer: ${each}`)).join('; ');
 }

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { OFFERS, type Offer } from './offered-tools.ts';
+
+export interface ListedTools {
+  /** The server's own version. */
+  version: string;
+  /** As the server sends them; not checked yet. */
+  tools: unknown[];
+  /** What it offers besides tools; absent for nothing. */
+  offers?: Offer[];
+  /** What it says about itself, for models. */
+  instructions?: string;
+}
+
+/** What a server has said about itself. `withTools`: it offers tools; the others have none to list. */
+export function aboutServer({ offers, instructions }: { offers: string[]; instructions?: string | undefined }): Pick<ListedTools, 'offers' | 'instructions'> {
+  const known = OFFERS.filter((offer) => offers.includes(offer));
+  return { ...(known.length > 0 && { offers: known }), ...(instructions && { instructions }) };
+}
+
+/** The same as it is stored. */
+export const LISTED_TOOLS: z.ZodType<ListedTools> = z.object({
+  version: z.string(),
+  tools: z.array(z.unknown()),
+  offers: z.array(z.enum(OFFERS)).exactOptional(),
+  instructions: z.string().exactOptional(),
+});
