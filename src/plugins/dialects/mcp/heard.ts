@@ -9,6 +9,7 @@ export interface Heard {
 }
 
 const LONGEST = 1_000;
+const LONGEST_READ = 5_000;
 const LEVELS = {
   debug: 'debug',
   info: 'info',
@@ -24,6 +25,6 @@ const LEVELS = {
 export function logOf(plugin: string, log: Logger): Heard['log'] {
   return (level, data) => {
     const said = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
-    log[LEVELS[level]]({ plugin, said: cutMiddle(visibleText(said), LONGEST) }, 'an MCP server logs');
+    log[LEVELS[level]]({ plugin, said: cutMiddle(visibleText(said.slice(0, LONGEST_READ)), LONGEST) }, 'an MCP server logs');
   };
 }

@@ -12,7 +12,7 @@ export interface ListedTools {
   instructions?: string;
 }
 
-/** What a server has said about itself. `withTools`: it offers tools; the others have none to list. */
+/** What counts of what a server has said about itself, by the names of its capabilities. */
 export function aboutServer({ offers, instructions }: { offers: string[]; instructions?: string | undefined }): Pick<ListedTools, 'offers' | 'instructions'> {
   const known = OFFERS.filter((offer) => offers.includes(offer));
   return { ...(known.length > 0 && { offers: known }), ...(instructions && { instructions }) };
