@@ -78,7 +78,11 @@ class ServerProcess:
 
     def greet(self) -> None:
         """Raises with the reason when the server cannot be initialized."""
-        about = {'protocolVersion': _VERSION, 'capabilities': {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
+        about = {
+            'protocolVersion': _VERSION,
+            'capabilities': {'elicitation': {'form': {}, 'url': {}}, 'roots': {}},
+            'clientInfo': {'name': 'longshore', 'version': '0.1.0'},
+        }
         greeting = Request('longshore-greeting', 'initialize', about)
         self.ask(greeting)
         line = None
@@ -112,6 +116,7 @@ class ServerProcess:
     def cancel(self, request: Request) -> None:
         with self._lock:
             under_way = self._open.pop(request.id, None) is request
+            self._forget_questions(request)
         if under_way:
             self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
 
@@ -188,13 +193,17 @@ class ServerProcess:
         request_id = message.get('id')
         with self._lock:
             request = self._open.pop(request_id, None) if isinstance(request_id, str) else None
-        if request is None:
-            return
+            if request is None:
+                return
+            self._forget_questions(request)
         error = message.get('error')
         if isinstance(error, dict):
             request.tell('error', code=error.get('code'), message=str(error.get('message')), server=self._facts(request))
         else:
             request.tell('answer', result=message.get('result'), server=self._facts(request))
+
+    def _forget_questions(self, request: Request) -> None:
+        self._asked = {number: asked for number, asked in self._asked.items() if asked[0] is not request}
 
     def _facts(self, request: Request) -> dict[str, Any]:
         """What the server says about itself; all of it only to those who list its tools."""
@@ -213,8 +222,11 @@ class ServerProcess:
                 self._asked[self._questions] = (request, message['id'])
                 request.tell('ask', number=self._questions, params=params)
                 return
-        problem = (_INVALID_PARAMS, 'the question is too large') if request is not None else (_INVALID_REQUEST, 'no call is in progress in which it could be asked')
-        self._send({'id': message['id'], 'error': {'code': problem[0], 'message': problem[1]}})
+        if request is None:
+            error = {'code': _INVALID_REQUEST, 'message': 'no call is in progress in which it could be asked'}
+        else:
+            error = {'code': _INVALID_PARAMS, 'message': 'the question is too large, or not an object'}
+        self._send({'id': message['id'], 'error': error})
 
     def _serve(self, message: dict[str, Any]) -> None:
         """A server may send only few requests to its client."""

@@ -2,8 +2,8 @@
 then its program. Its clients (mcp_call.py) each bring one request: a line of JSON with `id`, `method`, `params`.
 
 Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, `ask`
-(the server asks a person; the client sends a line with its `number` and the `answer`), and last `answer`, `error`, `failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is
-cancelled.
+(the server asks a person; the client sends a line with its `number` and the `answer`), and last `answer`, `error`, `failed` (the request was not
+made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled.
 
 Stdout gets a line whenever the server's tools may have changed: when its length has grown, the worker lists them again."""
 
