@@ -82,12 +82,12 @@ export interface ToolSandbox {
   ): Promise<CodeResult>;
   /**
    * Sends a request to an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started if it does not run.
-   * Not available in compartments.
+   * With `asks`, the server may ask the person behind the conversation. Not available in compartments.
    */
   callServer(
     server: SandboxServer,
     request: ServerRequest,
-    options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'>,
+    options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'> & { asks?: boolean },
   ): Promise<ServerAnswer>;
   /** Runs the code of a tool in the sandbox once for this call, named as `exec` names commands. Not available in compartments. */
   runTool(run: SandboxedRun): Promise<CommandResult>;

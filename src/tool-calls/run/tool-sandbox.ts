@@ -192,8 +192,9 @@ interface ServerCall {
 
 async function callServerOnce(hold: Hold, handle: WorkerHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
   const { fate, isBegun, release, timeoutMs } = hold;
-  const onMethodCall = (call: MethodCall) => hold.onMethodCall(handle, call, server.name);
-  const given = { timeoutMs, ...options, signal: release.signal, execId, isBegun, onMethodCall };
+  const { asks = false, ...rest } = options;
+  const asking = asks && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call, server.name) };
+  const given = { timeoutMs, ...rest, ...asking, signal: release.signal, execId };
   const called = handle.callServer(server, request, given);
   const answer = await orAttached(hold, handle, execId, called, () => handle.callServer(server, request, { ...given, asStarted: true }));
   if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });

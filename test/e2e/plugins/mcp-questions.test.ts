@@ -122,6 +122,7 @@ test('a call that may be repeated goes on with the answer to its question when i
   const { callId } = await untilAsked(chat);
   await worker.kill();
   worker = installation.startWorker();
+  await worker.ready;
   await chat.approve({ callId, answer: 'allow-once', editedArguments: { answer: { city: 'Bergen' } } });
   expect(await chat.reply()).toBe('Booked.');
   expect(await answerOf(chat)).toEqual({ action: 'accept', content: { city: 'Bergen' } });

@@ -20,6 +20,7 @@ export function createGuestCaller({ name, server, program }: Parts): RunServerTo
     const timeoutMs = limitOf(server, tool);
     const answer = await context.sandbox.callServer(program(), request(input), {
       timeoutMs,
+      asks: true,
       onProgress: (line) => context.heartbeat(line),
       onRestart: (why) => context.note(restartNote(name, why)),
     });
