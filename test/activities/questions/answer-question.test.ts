@@ -24,7 +24,12 @@ test.each([
   ['what is missing', form, {}, 'answer/city: missing'],
   ['another type', form, { answer: { city: 7 } }, 'answer/city: expected string, got number'],
   ['no object', form, { answer: 'Oslo' }, 'answer: must be an object of the fields of the form, and is "Oslo"'],
-  ['another question', form, { message: 'Who?', answer: { city: 'Oslo' } }, 'the question is the server\'s: only "answer" can be given, an object of its fields'],
+  [
+    'another question',
+    form,
+    { message: 'Who?', answer: { city: 'Oslo' } },
+    'the question is the server\'s: only "answer" can be given, an object of its fields',
+  ],
   ['another form', form, { schema: {}, answer: {} }, 'the question is the server\'s: only "answer" can be given, an object of its fields'],
   ['an answer to a page', page, { answer: {} }, "the question is the server's: it is answered without arguments, when the page has been opened"],
   ['another page', page, { url: 'https://evil.example/' }, "the question is the server's: it is answered without arguments, when the page has been opened"],

@@ -27,6 +27,7 @@ beforeAll(async () => {
       sandbox: { idle: { freeze: '200ms' }, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
       steps: [{ call: 'inner:ask' }, { say: 'Known.' }],
     },
+    lost: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book', expect: { isError: true } }, { say: 'Lost.' }] },
     again: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book_aside' }, { say: 'Booked.' }] },
   });
   installation.environment['LONGSHORE_HOST_PLUGINS'] = 'mcp:near';
@@ -143,3 +144,18 @@ test('a call of a server in the sandbox waits for its answer while no worker is 
   expect(await answerOf(chat)).toEqual({ action: 'accept', content: { name: 'Ada' } });
   await chat.close();
 });
+
+test('the result of a call outside the sandbox is unknown when its worker died while a person was asked, and its question is withdrawn', async () => {
+  const chat = await start('lost');
+  const { callId } = await untilAsked(chat);
+  await worker.kill();
+  worker = installation.startWorker();
+  await worker.ready;
+  expect(await chat.reply()).toBe('Lost.');
+  expect(await answerOf(chat)).toBe(
+    'The worker that ran this call died or stopped answering; it is not known whether the call took effect. It was not run again.',
+  );
+  expect((await chat.status()).pendingApprovals).toEqual([]);
+  expect((await installation.store.toolCalls.get(callId))?.content).toEqual([{ type: 'text', text: 'The question was withdrawn before an answer.' }]);
+  await chat.close();
+}, 120_000);
