@@ -135,6 +135,7 @@ test('the handlers describe themselves, and the details say what is going on', a
     'interrupt',
     'pause',
     'resume',
+    'serverAsks',
     'stopAfterStep',
     'subAgentEnded',
     'subAgentHasPlace',
