@@ -4,7 +4,7 @@ import { operatorText } from '../../contracts/operator-text.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { redact } from '../results/redact.ts';
-import { startTimeLimit } from '../../common/time-limit.ts';
+import { startTimeLimit } from './time-limit.ts';
 import { createAskPerson } from './ask-person.ts';
 import { contextFor } from './tool-context.ts';
 import { failedBy, isRepeatable, sandboxFor, type ToolRun } from './tool-run.ts';

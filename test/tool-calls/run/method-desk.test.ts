@@ -47,3 +47,17 @@ test('code that was ended by the interruption is told nothing', async () => {
   await import.meta.jest.advanceTimersByTimeAsync(60_000);
   expect(answers).toEqual([]);
 });
+
+test.each([
+  ['calls a tool', { tool: 'shell:run' }, 'NOT_ALLOWED', 'An MCP server cannot call the tools of the conversation.'],
+  ['asks too often', { tool: 'elicitation/create', number: 21 }, 'TOO_MANY', 'a server may ask 20 questions during one call'],
+  ['asks what is no question', { tool: 'elicitation/create' }, 'MALFORMED', 'it is neither a form of texts, numbers, truth values and choices nor a url'],
+])('what comes in the name of a server and %s is refused', async (_what, given, code, message) => {
+  const { desk, answers } = deskWith('failed');
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  const answerMethod = async (_execId: string, _number: number, answer: MethodAnswer) => void answers.push(answer);
+  desk.ask('far', { answerMethod } as unknown as WorkerHandle, { ...CALL, repeated: false, arguments: {}, ...given });
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  expect(answers.at(-1)).toEqual({ error: { code, message } });
+  desk[Symbol.dispose]();
+});

@@ -1,4 +1,4 @@
-import { startTimeLimit } from '../../src/common/time-limit.ts';
+import { startTimeLimit } from '../../../src/tool-calls/run/time-limit.ts';
 
 beforeEach(() => import.meta.jest.useFakeTimers({ now: 0 }));
 afterEach(() => import.meta.jest.useRealTimers());
