@@ -20,7 +20,7 @@ import type { Registry } from '../plugins/registry/registry.ts';
 import { shownArguments } from '../tool-calls/results/shown-arguments.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { checkAnswer, formOf, outputFor } from './check-answer.ts';
-import { affordStep } from './afford-step.ts';
+import { affordStep } from '../models/context/afford-step.ts';
 import { createAgentsMdNotes } from './project/note-agents-md.ts';
 import { classifyAbort, toTemporalFailure } from './failures.ts';
 import { lookIntoServers } from './look-into-servers.ts';

@@ -1,4 +1,5 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
+import type { Usage, UsageTotals } from '../contracts/usage.ts';
 import { failure } from '../contracts/errors.ts';
 import { shownPlan } from '../common/plan-text.ts';
 import { PLAN_TOOL } from '../contracts/plan/plan.ts';
@@ -11,6 +12,7 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
+import { usageOfCall } from '../tool-calls/ask/ask-model.ts';
 import { runAgentTool } from '../tool-calls/run/agent-tools.ts';
 import { endClientCall, runClientTool } from '../tool-calls/run/run-client-tool.ts';
 import { runContainerTool } from '../tool-calls/run/run-container-tool.ts';
@@ -22,30 +24,35 @@ import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
 import type { ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
-type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'log' | 'services' | 'subAgents' | 'questions'> & { opened: ConversationSandboxes };
+type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'models' | 'log' | 'services' | 'subAgents' | 'questions'> & {
+  opened: ConversationSandboxes;
+};
 
 /**
  * Runs a tool call, or attaches to it: the ledger row is claimed by compare-and-set, a call that has a result returns it again, and commands in
  * the sandbox are followed wherever they run. Repeated runs of this activity give the call one effect.
  */
 export function createExecuteTool(parts: Parts) {
-  const { store, opened, services, questions } = parts;
+  const { store, opened, services, models, questions } = parts;
   const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
     // Awaited, so that the heartbeats continue until the end.
     const end = await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
-    if (end.outcome !== 'finished') return end;
-    if (args.tool === PLAN_TOOL && !end.isError) return { ...end, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
-    return args.share ? { ...end, ...(await subAgentOf(store, args.callId)) } : end;
+    const asked = args.modelLeft && (await store.usage.under(args.conversationId, usageOfCall(args.callId)));
+    const told = { ...end, ...(asked && asked.calls > 0 && { asked: usageOf(asked) }) };
+    if (told.outcome !== 'finished') return told;
+    if (args.tool === PLAN_TOOL && !told.isError) return { ...told, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
+    return args.share ? { ...told, ...(await subAgentOf(store, args.callId)) } : told;
   };
 
   async function attach(args: ExecuteToolArgs, progress: Progress, { runAtOnce, within }: Place): Promise<ExecuteToolResult> {
     const started = [startedEvent(args)];
+    const agent = parts.agents.get(args.agentId);
     const claim = within
       ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
       : await store.toolCalls.claim(args.callId, args.hash, started);
-    const registry = await registryInConversation({ ...parts, store }, parts.agents.get(args.agentId), args);
+    const registry = await registryInConversation({ ...parts, store }, agent, args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':
@@ -61,7 +68,7 @@ export function createExecuteTool(parts: Parts) {
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(args, log);
     const isNested = within !== undefined;
-    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested };
+    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested, models, agent };
     return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
   }
 
@@ -94,6 +101,10 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, opened, registry, tool }, call);
   }
+}
+
+function usageOf({ inputTokens, outputTokens, costUsd }: UsageTotals): Usage {
+  return { inputTokens, outputTokens, costUsd };
 }
 
 interface Claimed {

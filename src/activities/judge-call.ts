@@ -46,7 +46,7 @@ export function createJudgeCall({ store, agents, models }: Pick<ActivityDependen
   async function record({ conversationId, turnId, stepId, callId, tool }: JudgeCallArgs, { model, usage, ...verdict }: Judgement): Promise<void> {
     const { attempt } = Context.current().info;
     // Each attempt that was answered has cost something.
-    if (model !== undefined && usage) await store.judgements.addUsage({ conversationId, turnId, id: `judge-${callId}-${attempt}` }, model, usage);
+    if (model !== undefined && usage) await store.usage.add({ conversationId, turnId, id: `judge-${callId}-${attempt}` }, model, usage);
     const data = withoutUndefined({ callId, tool, ...verdict, model, usage: usage && { ...usage } });
     await store.events.append(conversationId, [{ type: 'tool.judged', turnId, stepId, data, key: `tool.judged/${callId}` }]);
   }

@@ -10,7 +10,7 @@ import { placesIn } from '../models/context/shown-entries.ts';
 import { SUMMARY_INSTRUCTIONS, summaryMaterial } from '../models/context/summary-request.ts';
 import type { ModelRequest } from '../models/model.ts';
 import type { Logger } from '../platform/log.ts';
-import { MOST_LIMITED_ANSWER } from './afford-step.ts';
+import { MOST_LIMITED_ANSWER } from '../models/context/afford-step.ts';
 import { classifyAbort, toTemporalFailure } from './failures.ts';
 
 export interface SummaryParts {

@@ -114,6 +114,8 @@ export interface ExecuteToolArgs {
   approved?: true;
   /** What is put aside for the sub-agent of the call. */
   share?: Share;
+  /** What is left of the budget for questions that the tool asks the model, with those that it has asked; what is absent in it is not limited. Absent: it may ask none. */
+  modelLeft?: Pick<Share, 'tokens' | 'costUsd'>;
 }
 /**
  * How an attach to a tool call ended. `finished`: the result is stored, success or error; `onlyNoted`: the call's code called only behaviors and returned
@@ -121,7 +123,11 @@ export interface ExecuteToolArgs {
  * know whether it took effect. `interrupted`: it was ended on request. `suspended`: its code waits for calls that it made; `calls` are those that the workflow
  * does not know yet. `waitsFor`: the conversations of sub-agents that it waits for; `waitsForPlace`: the tree of conversations is full; `client`: for a client.
  */
-export type ExecuteToolResult =
+export type ExecuteToolResult = CallOutcome & {
+  /** What all questions that the tool has asked the model so far have used. */
+  asked?: Usage;
+};
+type CallOutcome =
   | (FinishedCall & { outcome: 'finished'; isError: boolean; kind?: 'behavior'; onlyNoted?: true; sandboxTier: SandboxTier })
   | { outcome: 'detached'; sandboxTier: SandboxTier }
   | { outcome: 'interrupted'; sandboxTier: SandboxTier }

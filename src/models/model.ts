@@ -24,6 +24,8 @@ export interface ModelRequest {
   shown?: StoredEntry[];
   /** The answer is to sum up, in the form of `SUMMARY_INSTRUCTIONS`. */
   sumsUp?: true;
+  /** A plugin asks, beside the steps of the conversation. */
+  ofPlugin?: true;
   tools: ModelTool[];
   /** The most that the answer may have, where it has to be less than what the agent's file allows. */
   maxOutputTokens?: number;

@@ -37,6 +37,8 @@ const script = z.strictObject({
   repeat: z.boolean().default(false),
   /** The answer whenever older steps are summed up. */
   summary: z.string().min(1).optional(),
+  /** The answer whenever a plugin asks. */
+  plugin: step.optional(),
   steps: z.array(step).min(1),
 });
 

@@ -16,6 +16,7 @@ export function createScriptedModel(file: string): Model {
     async answer(request, onDelta) {
       const script = await readScript(file);
       if (request.sumsUp) return sumUp(script, request);
+      if (request.ofPlugin) return answerPlugin(file, script, request, onDelta);
       const said = request.transcript.flatMap(({ entry }) => (entry.role === 'assistant' ? [entry] : []));
       const last = said.at(-1);
       if (last) checkStep(file, script, said.length - 1, last, request.transcript);
@@ -37,6 +38,11 @@ export function createScriptedModel(file: string): Model {
 function sumUp({ summary = '## Goal\n(nothing)\n## Open work\n(nothing)' }: Script, { transcript }: ModelRequest): ModelAnswer {
   const parts: AssistantPart[] = [{ type: 'text', text: summary }];
   return { parts, usage: { inputTokens: estimateTokens(transcript), outputTokens: estimateTokens(parts) } };
+}
+
+function answerPlugin(file: string, { plugin }: Script, request: ModelRequest, onDelta: (delta: ModelDelta) => void): ModelAnswer {
+  if (!plugin) throw mismatch(file, 0, 'a plugin asked, and the script has no `plugin`, which would be the answer');
+  return play(plugin, request, onDelta);
 }
 
 function stepAt(script: Script, position: number): ScriptStep | undefined {

@@ -3,6 +3,7 @@ import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts
 import type { FinishedCall } from '../contracts/sub-agent.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { executeTool, interruptCall } from './activities.ts';
+import { countAsked, modelLeft } from './state/asked-state.ts';
 import { storageLimit } from './state/budget-state.ts';
 import { askForServer } from './ask-about-method.ts';
 import { newQuestions } from './state/questions.ts';
@@ -53,6 +54,7 @@ export function attachCall(running: RunningConversation, place: StepPlace, call:
     ...(openMethods.length > 0 && { openMethods }),
     ...(call.decision === 'ask' && { approved: true as const }),
     ...(call.share && { share: shareOf(data, callId) ?? {} }),
+    ...(call.inOwnSandbox && { modelLeft: modelLeft(data, callId, Date.now()) }),
   };
   const answer = attached.scope.run(() => executeTool(call, args));
   const unwatch = running.watch(() => heed(running, attached));
@@ -61,6 +63,7 @@ export function attachCall(running: RunningConversation, place: StepPlace, call:
       unwatch();
       // A tool that runs beside the worker may have woken the sandbox, to put a file there.
       if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
+      if (end.asked) countAsked(data, callId, end.asked);
       if (end.outcome === 'finished') takeFacts(data, callId, end);
       return leave(running, attached, end);
     },

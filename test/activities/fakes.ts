@@ -178,6 +178,7 @@ export function setUpCall(
     ledger.store.toolCalls.propose([
       { callId: 'call_1', conversationId: 'conv_1', turnId: 'turn_1', stepId: 'step_1', tool: 'test:tool', arguments: input, hash: 'h1' },
     ]);
+  const models = { get: () => ({ answer: () => Promise.reject(new Error('no model is asked here')) }), isPriced: () => false };
   const subAgents = {
     start: async () => undefined,
     send: async () => undefined,
@@ -195,6 +196,7 @@ export function setUpCall(
       agents,
       log,
       services,
+      models,
       opened: createConversationSandboxes({ sandboxes, agents, store: ledger.store }),
       subAgents,
       questions: { tell: async () => undefined },

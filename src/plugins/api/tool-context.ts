@@ -5,6 +5,7 @@ import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
 import type { CodeResult, RunCodeOptions } from '../../sandbox/api/code.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions, ToolRequest } from '../../sandbox/api/host-methods.ts';
 import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import type { ServerQuestion } from './server-question.ts';
 
 /** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
 export interface ToolContext {
@@ -87,7 +88,12 @@ export interface ToolSandbox {
   callServer(
     server: SandboxServer,
     request: ServerRequest,
-    options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'> & { asks?: boolean },
+    options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'> & {
+      /** A person may be asked what the server asks with `elicitation/create`. */
+      asks?: boolean;
+      /** Answers a question that the server asks about this request. An error that this throws is the answer. A question may come again when a worker has ended. */
+      ask?: (question: ServerQuestion) => Promise<Json>;
+    },
   ): Promise<ServerAnswer>;
   /** Runs the code of a tool in the sandbox once for this call, named as `exec` names commands. Not available in compartments. */
   runTool(run: SandboxedRun): Promise<CommandResult>;

@@ -40,8 +40,10 @@ export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeo
   onProgress?: (line: string) => void;
   /** Called with the reason when the server is started again. What the earlier server had in its memory is lost. */
   onRestart?: (why: string) => Promise<void>;
-  /** Called with each question that the server asks a person during the request, a call of `elicitation/create`. Absent: nobody can be asked. */
+  /** Called with each question of the server during the request. Absent: it can ask nobody. */
   onMethodCall?: (call: MethodCall) => void;
+  /** The server may ask whatever it wants, by a channel that it finds in `_meta` of the request. Without this, it may ask with `elicitation/create` only. */
+  hasChannel?: boolean;
 }
 /** What a server says about itself. `offers` and `instructions` come with the answer to `tools/list` only, from sandboxes of this version. */
 export interface ServerFacts {

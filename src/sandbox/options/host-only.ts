@@ -63,6 +63,7 @@ export const HOST_ONLY: Record<keyof HostMethods | keyof SandboxCheckpoints | ke
       onRestart: callback.optional(),
       isBegun: flag.optional(),
       onMethodCall: callback.optional(),
+      hasChannel: flag.optional(),
     } satisfies Record<keyof ServerRequestOptions, z.ZodType>).optional(),
   },
   runTool: {

@@ -1,6 +1,5 @@
 import type { EventData } from '../../contracts/events.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import type { Usage } from '../../contracts/usage.ts';
 import type { Database } from '../database/database.ts';
 import { entriesOf } from '../database/entries-of.ts';
 
@@ -23,8 +22,6 @@ export interface PastDecision {
 export interface JudgementRows {
   /** The verdict about a call. */
   find(conversationId: string, callId: string): Promise<EventData['tool.judged'] | undefined>;
-  /** What the call of a judge's model used; the same id counts once. */
-  addUsage(place: { conversationId: string; turnId: string; id: string }, model: string, usage: Usage): Promise<void>;
   /** What the user has written here, oldest first: no notices about sub-agents, which are put into the transcript as messages, and nothing that was imported. */
   userMessages(conversationId: string): Promise<string[]>;
   /** The newest decisions of people about calls of an agent, newest first. Those whose arguments were removed are left out. */
@@ -32,11 +29,6 @@ export interface JudgementRows {
 }
 
 const FIND = "select data from events where conversation_id = $1 and key = 'tool.judged/' || $2";
-
-const ADD_USAGE = `insert into model_calls (conversation_id, step_id, turn_id, tenant_id, agent_id, user_id, model,
-    input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)
-  select conversation_id, $2, $3, tenant_id, agent_id, user_id, $4, $5, $6, $7, $8, $9 from conversations where conversation_id = $1
-  on conflict (conversation_id, step_id) do nothing`;
 
 /** Messages of the user before an entry of the transcript (`before`, a number). */
 const messagesBefore = (conversation: string, before: string) => `select coalesce(json_agg(u.text order by u.seq), '[]'::json) from (
@@ -77,10 +69,6 @@ export function createJudgements({ database }: { database: Database }): Judgemen
     async find(conversationId, callId) {
       const [found] = await database.query<{ data: EventData['tool.judged'] }>('judgements.find', FIND, [conversationId, callId]);
       return found?.data;
-    },
-    async addUsage({ conversationId, turnId, id }, model, { inputTokens, outputTokens, cacheReadTokens = null, cacheWriteTokens = null, costUsd = null }) {
-      const values = [conversationId, id, turnId, model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd];
-      await database.query('judgements.addUsage', ADD_USAGE, values);
     },
     async userMessages(conversationId) {
       const [found] = await database.query<{ texts: string[] }>('judgements.userMessages', USER_MESSAGES, [conversationId]);

@@ -1,4 +1,4 @@
-import type { UsageGroup, UsageLine, UsageTotals } from '../../contracts/usage.ts';
+import type { Usage, UsageGroup, UsageLine, UsageTotals } from '../../contracts/usage.ts';
 import type { Database, SqlValue } from '../database/database.ts';
 import { ALL_TOTALS, ALL_USAGE, toTotals, USAGE_TOTALS, type TotalsRow } from './usage-sql.ts';
 
@@ -24,6 +24,10 @@ export interface UsageRows {
   total(filter: UsageFilter): Promise<UsageTotals>;
   /** What a turn used, when it began, and which turn ended before it. */
   turn(conversationId: string, turnId: string): Promise<{ usage: UsageTotals; startedAt?: string; previousTurnId?: string }>;
+  /** Counts a model call that is no step of its conversation; the same id counts once. */
+  add(place: { conversationId: string; turnId: string; id: string }, model: string, usage: Usage): Promise<void>;
+  /** What was added with ids that begin with a text. */
+  under(conversationId: string, beginning: string): Promise<UsageTotals>;
   /** What a tenant has used in the last `forMs` milliseconds. */
   recent(tenantId: string, forMs: number): Promise<UsageTotals>;
 }
@@ -39,6 +43,13 @@ const GROUPS: Record<UsageGroup, { key: string; tenant: string }> = {
 };
 const CONDITIONS = { tenantId: 'tenant_id', agentId: 'agent_id', userId: 'user_id', conversationId: 'conversation_id' } as const;
 const RECENT = `select ${USAGE_TOTALS} from model_calls where tenant_id = $1 and at > clock_timestamp() - $2::float8 * interval '1 millisecond'`;
+
+const ADD = `insert into model_calls (conversation_id, step_id, turn_id, tenant_id, agent_id, user_id, model,
+    input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)
+  select conversation_id, $2, $3, tenant_id, agent_id, user_id, $4, $5, $6, $7, $8, $9 from conversations where conversation_id = $1
+  on conflict (conversation_id, step_id) do nothing`;
+
+const UNDER = `select ${USAGE_TOTALS} from model_calls where conversation_id = $1 and starts_with(step_id, $2)`;
 
 const TURN = `select began.at as started, began.previous, used.* from (select ${USAGE_TOTALS} from model_calls where conversation_id = $1 and turn_id = $2) as used
   left join (
@@ -73,6 +84,14 @@ export function createUsageRows({ database }: { database: Database }): UsageRows
       const [row] = await database.query<TurnRow>('usage.turn', TURN, [conversationId, turnId]);
       const { started, previous, ...totals } = row as TurnRow;
       return { usage: toTotals(totals), ...(started && { startedAt: started.toISOString() }), ...(previous !== null && { previousTurnId: previous }) };
+    },
+    async add({ conversationId, turnId, id }, model, { inputTokens, outputTokens, cacheReadTokens = null, cacheWriteTokens = null, costUsd = null }) {
+      const values = [conversationId, id, turnId, model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd];
+      await database.query('usage.add', ADD, values);
+    },
+    async under(conversationId, beginning) {
+      const [row] = await database.query<TotalsRow>('usage.under', UNDER, [conversationId, beginning]);
+      return toTotals(row as TotalsRow);
     },
     async recent(tenantId, forMs) {
       const [row] = await database.query<TotalsRow>('usage.recent', RECENT, [tenantId, forMs]);

@@ -13,6 +13,11 @@ export interface NumberedRun extends Omit<SandboxedRun, 'ask'> {
   ask: (question: Omit<SandboxedQuestion, 'send' | 'note'>) => Promise<Json>;
 }
 
+/** As the options of a request to a server, but without what its answers are made of. */
+export interface NumberedRequest extends Omit<NonNullable<Parameters<ToolSandbox['callServer']>[2]>, 'ask'> {
+  ask?: NumberedRun['ask'];
+}
+
 export interface Questions {
   ask: NumberedRun['ask'];
   /** Commands that are named after a question: when the question is repeated, it attaches to the commands that it started. */

@@ -1,7 +1,12 @@
+import { Context } from '@temporalio/activity';
 import { anySignal } from '../../common/any-signal.ts';
+import { modelName } from '../../common/model-name.ts';
+import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
 import { openConversation, ownSandboxOf, type ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
+import { askModel } from '../ask/ask-model.ts';
+import { saidSoFar } from '../ask/said-so-far.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { filesFor } from './tool-files.ts';
 import { createToolMessages, type Messages } from './tool-messages.ts';
@@ -20,7 +25,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     turnId,
     callId,
     signal,
-    sandbox: toolSandbox(sandbox, at),
+    sandbox: toolSandbox(run, sandbox, signal, at),
     logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
     heartbeat: (line) => run.progress.line(line),
     env: environmentOf(run),
@@ -35,16 +40,29 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
 }
 
 /** Only the methods of the plugin API: tools must not use the others, such as `detach`. */
-function toolSandbox(sandbox: CallSandbox, at: Messages['at']): ToolSandbox {
-  const { handle, exec, runCode, callServer, start } = sandbox;
+function toolSandbox(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal, at: Messages['at']): ToolSandbox {
+  const { handle, exec, runCode, start } = sandbox;
+  const hostOf = hostsOfQuestions(run, signal);
   return {
     handle,
     exec,
     runCode,
-    callServer,
+    callServer: (server, request, { ask, ...options } = {}) =>
+      sandbox.callServer(server, request, { ...options, ...(ask && { ask: ({ what, args, number }) => ask({ what, args, ...hostOf(number) }) }) }),
     runTool: (given) => sandbox.runTool({ ...given, ask: (question) => given.ask({ ...question, ...at(question.number) }) }),
     start,
   };
+}
+
+/** What the plugin in a sandbox of its own may use for its n-th question. */
+function hostsOfQuestions({ args, agent, models, store }: ToolRun, signal: AbortSignal): (number: number) => HostOfQuestion {
+  const { attempt } = Context.current().info;
+  let asked = 0;
+  return (number) => ({
+    askModel: (question) => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${attempt}-${++asked}`, question),
+    modelName: agent ? modelName(agent) : '',
+    saidSoFar: async () => saidSoFar(await store.transcript.read(args.conversationId)),
+  });
 }
 
 async function messageOf({ store, args }: ToolRun): Promise<UserMessage | undefined> {

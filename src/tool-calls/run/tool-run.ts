@@ -2,6 +2,8 @@ import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isExecOf } from '../../contracts/call-ids.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
+import type { Agent } from '../../contracts/agent.ts';
+import type { Models } from '../../models/create-models.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { PluginServices } from '../../plugins/api/plugin-services.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
@@ -36,6 +38,9 @@ export interface ToolRun {
   questions: QuestionCalls;
   /** It runs within the attempt of another call: its server cannot ask, since the conversation does not know of the call. */
   isNested: boolean;
+  /** Answer the questions of plugins. */
+  models: Models;
+  agent: Agent | undefined;
   /** Set once the conversation's sandbox has been reached. */
   handle?: WorkerHandle;
 }

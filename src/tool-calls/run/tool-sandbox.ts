@@ -7,7 +7,7 @@ import type { MethodCall } from '../../sandbox/api/methods.ts';
 import type { CodeResult } from '../../sandbox/api/code.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
-import { answerQuestions, type NumberedRun, type Questions } from './answer-questions.ts';
+import { answerQuestions, type NumberedRequest, type NumberedRun, type Questions } from './answer-questions.ts';
 
 /** What ended a call's use of its sandbox from outside, independent of how the tool handles it. */
 export type OutsideEnding =
@@ -19,8 +19,9 @@ export type OutsideEnding =
   | { kind: 'detached' };
 
 /** The sandbox as one attempt at a call sees it. */
-export interface CallSandbox extends Omit<ToolSandbox, 'runTool'> {
+export interface CallSandbox extends Omit<ToolSandbox, 'runTool' | 'callServer'> {
   runTool(run: NumberedRun): Promise<CommandResult>;
+  callServer(server: SandboxServer, request: ServerRequest, options?: NumberedRequest): Promise<ServerAnswer>;
   /** The first event that ended it; after that, nothing more is started. */
   ending(): OutsideEnding | undefined;
   /** Checks an error that a tool threw for what it says about the sandbox. */
@@ -79,7 +80,8 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     ...commands(nextId),
     callServer(server, request, options = {}) {
       const execId = nextId();
-      return guarded((handle) => callServerOnce(hold, handle, execId, { server, request, options }));
+      const commandsOf = (number: number) => commands(() => execOf(execId, number));
+      return guarded((handle) => callServerOnce(hold, handle, execId, { server, request, options, commandsOf }));
     },
     runTool(run) {
       const execId = nextId();
@@ -184,17 +186,19 @@ async function runCodeOnce(
   return result;
 }
 
-interface ServerCall {
+interface ServerCall extends Pick<Questions, 'commandsOf'> {
   server: SandboxServer;
   request: ServerRequest;
-  options: NonNullable<Parameters<ToolSandbox['callServer']>[2]>;
+  options: NumberedRequest;
 }
 
-async function callServerOnce(hold: Hold, handle: WorkerHandle, execId: string, { server, request, options }: ServerCall): Promise<ServerAnswer> {
+async function callServerOnce(hold: Hold, handle: WorkerHandle, execId: string, { server, request, options, commandsOf }: ServerCall): Promise<ServerAnswer> {
   const { fate, isBegun, release, timeoutMs } = hold;
-  const { asks = false, ...rest } = options;
+  const { ask, asks = false, ...others } = options;
   const asking = asks && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call, server.name) };
-  const given = { timeoutMs, ...rest, ...asking, signal: release.signal, execId };
+  const isOver = () => fate.ending() !== undefined;
+  const answering = ask && { isBegun, hasChannel: true, onMethodCall: answerQuestions(handle, { ask, commandsOf, isOver }) };
+  const given = { timeoutMs, ...others, ...asking, ...answering, signal: release.signal, execId };
   const called = handle.callServer(server, request, given);
   const answer = await orAttached(hold, handle, execId, called, () => handle.callServer(server, request, { ...given, asStarted: true }));
   if (answer.outcome === 'killed') throw fate.end({ kind: 'interrupted' });

@@ -18,6 +18,7 @@ import type { ContextWish } from '../../contracts/transcript.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
 import type { Parent } from '../../contracts/sub-agent.ts';
+import type { Usage } from '../../contracts/usage.ts';
 
 /** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
 export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
@@ -47,6 +48,8 @@ export interface Turn {
   ending?: TurnEnding;
   /** Why the turn fails with its running step. */
   fails?: string;
+  /** What the questions of its calls to the model have used, as far as it is counted, by the ids of the calls. */
+  asked?: Record<string, Usage>;
 }
 
 /** How an approval ended; `withdrawn` when its turn ended before an answer. */

@@ -3,9 +3,9 @@ import { freeExec } from '../../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/host-methods.ts';
 import type { WorkerHandle } from '../../api/sandbox.ts';
+import { followCalls } from '../commands/follow-calls.ts';
 import { createServerReader } from './server-reader.ts';
 import { serverExec, serverOfExec } from './server-names.ts';
-import { followCalls } from '../commands/follow-calls.ts';
 import { exitOf } from '../commands/exit-of.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -53,7 +53,7 @@ interface Following {
 }
 
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, asStarted = false } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel = false, asStarted = false } = options;
   let restart: string | undefined;
   const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
   const spec: ExecSpec = {
@@ -69,7 +69,7 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
   const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
   // The leading newline ends a line that an earlier worker may have sent only in part.
-  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...request })}\n`), { end: true });
+  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...(hasChannel && { hasChannel }), ...request })}\n`), { end: true });
   given.catch(() => undefined);
   const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
   if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };

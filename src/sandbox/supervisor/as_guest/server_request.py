@@ -61,11 +61,7 @@ def _ask(server: bytes, env: Mapping[bytes, bytes]) -> int:
     if connection is None:
         _tell('failed', 'it did not start in time')
         return 0
-    path, token = env.get(b'LONGSHORE_TOOLS'), env.get(b'LONGSHORE_TOOLS_TOKEN', b'').decode()
-    # Without them, the worker is of a version that asks nobody.
-    ask = None if path is None else _Asking(connection, path, token).begin
-    if ask is not None:
-        request = b'{"asks":true,' + request.strip()[1:] + b'\n'
+    request, ask = _with_answers(connection, request, env)
     made, ended = _pass_on(connection, request, ask)
     if not ended:
         _await_end(connection)
@@ -80,6 +76,24 @@ def _is_whole(line: bytes) -> bool:
     # What is no JSON makes `loads` ask the standard library, which the guest may not be able to load.
     except (ValueError, ImportError):
         return False
+
+
+def _with_answers(
+    connection: socket.socket, request: bytes, env: Mapping[bytes, bytes]
+) -> tuple[bytes, Callable[[bytes], None] | None]:
+    """Adds to the request how the server may ask the worker that waits for its answer; also returns what takes such questions from its reports."""
+    path, token = env.get(b'LONGSHORE_TOOLS'), env.get(b'LONGSHORE_TOOLS_TOKEN', b'').decode()
+    # The worker answers nothing.
+    if path is None:
+        return request, None
+    if loads(request).get('hasChannel') is True:
+        return _with(request, 'channel', {'path': os.fsdecode(path), 'token': token}), None
+    return _with(request, 'asks', True), _Asking(connection, path, token).begin
+
+
+def _with(request: bytes, name: str, value: object) -> bytes:
+    """The request is not written again: it may be large."""
+    return b'{' + dumps({name: value}).encode()[1:-1] + b',' + request.strip()[1:] + b'\n'
 
 
 def _is_own(directory: bytes) -> bool:

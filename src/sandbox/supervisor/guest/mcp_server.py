@@ -1,5 +1,6 @@
 """Runs one server of the Model Context Protocol in the sandbox and sends requests to it, as the guest. Arguments: the name of the server,
-then its program. Its clients (mcp_call.py) each bring one request: a line of JSON with `id`, `method`, `params`.
+then its program. Its clients (as_guest/server_request.py) each bring one request: a line of JSON with `id`, `method`, `params`, and, when their worker
+answers questions of the server during the request, `channel`: the path of a socket and a token.
 
 Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, `ask`
 (the server asks a person; the client sends a line with its `number` and the `answer`), and last `answer`, `error`, `failed` (the request was not
@@ -85,7 +86,8 @@ def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
     # A request that our client cannot have sent gets no answer.
     with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         asked = json.loads(line)
-        params = {**asked['params'], '_meta': {'progressToken': asked['id']}}
+        channel = {'longshore/channel': asked['channel']} if 'channel' in asked else {}
+        params = {**asked['params'], '_meta': {'progressToken': asked['id'], **channel}}
         request = Request(asked['id'], asked['method'], params, asks=asked.get('asks') is True)
         server = starter.bring(request)
         if server is not None:

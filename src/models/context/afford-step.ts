@@ -1,4 +1,4 @@
-import { promptTokens, type PromptParts } from '../models/context/prompt-size.ts';
+import { promptTokens, type PromptParts } from './prompt-size.ts';
 
 /** Tokens of an answer with which a step is worth beginning. */
 const LEAST_ANSWER = 256;
