@@ -62,6 +62,8 @@ export function install(steps: ScriptedStep[], agent: Record<string, unknown> = 
 /** An agent's keys and the steps it follows; it may call everything, unless it says otherwise. */
 export interface ScriptedAgent {
   steps: ScriptedStep[];
+  /** What its model answers to plugins. */
+  plugin?: object;
   [key: string]: unknown;
 }
 
@@ -71,8 +73,8 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
   const database = await createTestDatabase();
   const agents = await mkdtemp(join(tmpdir(), `${name}-`));
   await mkdir(join(agents, 'scripts'));
-  for (const [id, { steps, ...keys }] of Object.entries(scripted)) {
-    await writeFile(join(agents, 'scripts', `${id}.yaml`), stringify({ steps }));
+  for (const [id, { steps, plugin, ...keys }] of Object.entries(scripted)) {
+    await writeFile(join(agents, 'scripts', `${id}.yaml`), stringify({ ...(plugin && { plugin }), steps }));
     const defaults = { id, model: `scripted/scripts/${id}.yaml`, instructions: 'Follow the script.', approval: [{ tool: '*', decide: 'allow' }] };
     await writeFile(join(agents, `${id}.yaml`), stringify({ ...defaults, ...keys, ...inRuntime(keys) }));
   }

@@ -40,7 +40,7 @@ beforeAll(async () => {
     writer: agent([{ call: `${ID}:wait`, with: { line: 'a' } }, { say: 'Written.' }]),
     stopper: agent([{ call: `${ID}:wait`, with: { line: 'b' } }, { call: `${ID}:wait`, with: { line: 'c' } }, { say: 'Went on.' }]),
     counter: agent([count, count, { say: 'Counted.' }, count, { say: 'Again.' }]),
-    looker: agent([{ call: `${ID}:look` }, { call: `${ID}:think` }, { say: 'Seen.' }]),
+    looker: agent([{ call: `${ID}:look` }, { call: `${ID}:paint` }, { say: 'Seen.' }]),
   });
   Object.assign(installation.environment, { HARBOUR_SECRET: 'sesame', LONGSHORE_EGRESS_ADDRESSES: ADDRESS });
 });
@@ -141,14 +141,16 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
 
     const other = await start('looker', 'another');
     expect(await other.reply()).toBe('Seen.');
-    const [seen, thought] = await resultsOf(other);
+    const [seen, painted] = await resultsOf(other);
     expect(seen).toMatchObject({ data: [], user: 'user-1', platform: 'longshore', bot: 'nobody' });
     expect(seen?.['files']).toEqual(['.bash_logout', '.bashrc', '.longshore-plugin', '.profile', 'data', 'runtime']);
     expect(seen?.['variables']).not.toContain('HARBOUR_SECRET');
     expect(seen?.['variables']).not.toContain('DATABASE_URL');
-    expect(thought).toMatchObject({
+    expect(painted).toMatchObject({
       isError: true,
-      text: expect.stringContaining('llm.generate is not supported in Longshore: return what a model has to know') as string,
+      text: expect.stringContaining(
+        'render.html2png is not supported in Longshore: make an image with a package, such as pillow, and send it with ctx.send.image',
+      ) as string,
     });
     const direct = `import socket\ntry: socket.create_connection(("${ADDRESS}", ${(office.address() as AddressInfo).port}), 5)\nexcept OSError as problem: print(problem.strerror)`;
     expect(await within('another', `python3 -c '${direct}'`)).toBe('Network is unreachable\n');
@@ -158,12 +160,12 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
   test('plugins check says what it offers and what of it does not work here, before any agent has it', async () => {
     const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
     expect(code).toBe(0);
-    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 5 tools\npermissions: none\nconfiguration: \{/);
+    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 9 tools\npermissions: none\nconfiguration: \{/);
     expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
     expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
     expect(out).toContain('warning: Its parts of the kind COMMAND are not run, only its tools are: tide\n');
     expect(out).toContain(
-      'warning: It uses llm.generate, which is refused when it is called: return what a model has to know, and the agent that called the tool goes on with it\n',
+      'warning: It uses render.html2png, which is refused when it is called: make an image with a package, such as pillow, and send it with ctx.send.image\n',
     );
     expect(out).toMatch(/digest: sha256:[0-9a-f]{64}\n/);
   }, 120_000);

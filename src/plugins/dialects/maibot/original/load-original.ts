@@ -16,7 +16,7 @@ const PROGRAMS: DialectPrograms = {
   entry: 'maibot_host.py',
   files: programsAt(import.meta.url, [
     'maibot_host.py',
-    ...['__init__', 'capabilities', 'loaded_plugin', 'scan_source'].map((name) => `longshore_maibot/${name}.py`),
+    ...['__init__', 'capabilities', 'loaded_plugin', 'messages', 'models', 'refused', 'scan_source', 'sending'].map((name) => `longshore_maibot/${name}.py`),
   ]),
 };
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
+import { answerQuestion } from './answer-question.ts';
 import { deliver, givenSchema } from './deliver.ts';
 
 const answerSchema = givenSchema.extend({
@@ -27,7 +28,7 @@ export interface PythonCall {
  */
 export async function callPython({ server, tool, timeoutMs, caller, resultOf }: PythonCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
   const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
-  const answer = await context.sandbox.callServer(server, request, { timeoutMs });
+  const answer = await context.sandbox.callServer(server, request, { timeoutMs, ask: answerQuestion });
   if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);
   const parsed = answerSchema.safeParse(answer.result);
   if (!parsed.success) throw new Error('its answer is not usable; the plugin may have written to the connection of its host');

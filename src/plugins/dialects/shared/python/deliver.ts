@@ -14,6 +14,7 @@ export const givenSchema = z.object({
         z.object({ type: z.literal('image'), mediaType: z.string(), data: z.string() }),
         z.object({ type: z.literal('image'), mediaType: z.string(), path }),
         z.object({ type: z.literal('file'), mediaType: z.string(), name: z.string().min(1).max(200), path }),
+        z.object({ type: z.literal('file'), mediaType: z.string(), name: z.string().min(1).max(200), data: z.string() }),
       ]),
     )
     .max(1_000)

@@ -26,7 +26,7 @@ const FETCH = readProgram(import.meta.url, 'programs/fetch_packages.py');
 /** The modules have packages of their own: a plugin may have modules of the same names. */
 const HOST_PROGRAMS = programsAt(
   import.meta.url,
-  ['__init__', 'calls', 'proxies', 'serve', 'source', 'stdio'].map((name) => `longshore_host/${name}.py`),
+  ['__init__', 'calls', 'proxies', 'questions', 'serve', 'source', 'stdio'].map((name) => `longshore_host/${name}.py`),
 );
 const INSTALL_TIMEOUT_MS = 600_000;
 const MOST_FILES = 5_000;

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Callable
 
-from longshore_host.calls import current, image_of
+from longshore_maibot import messages, models, sending
+from longshore_maibot.refused import CapabilityRefused
+
+_Answer = Callable[['dict[str, Any]'], Awaitable['dict[str, Any]']]
 
 # The parts of `ctx` by which plugins ask.
 PARTS = frozenset(
@@ -30,25 +34,26 @@ PARTS = frozenset(
         'webui',
     ]
 )
-_OFFERED = 'send.text, send.image, send.hybrid and config are offered'
+_OTHERWISE = 'it belongs to a bot of MaiBot, and there is none'
 _INSTEAD = {
-    'llm': 'return what a model has to know, and the agent that called the tool goes on with it',
+    'api': 'plugins cannot call each other',
+    'chat': 'a tool is called in one conversation, whose id is stream_id',
+    'component': 'an operator decides which plugins and tools there are (longshore plugins, the file of the agent)',
     'database': 'keep data in files below ctx.paths.data_dir',
     'db': 'keep data in files below ctx.paths.data_dir',
-    'api': 'plugins cannot call each other',
-    'message': 'a tool gets what it needs as its arguments',
-    'chat': 'a tool is called in one conversation, whose id is stream_id',
-    'send': 'send text and images',
+    'knowledge': 'keep data in files below ctx.paths.data_dir',
+    'llm': 'only llm.generate, llm.generate_with_tools and llm.get_available_models are offered',
+    'person': 'a tool is given user_id; keep what it has to remember in files below ctx.paths.data_dir',
+    'render': 'make an image with a package, such as pillow, and send it with ctx.send.image',
+    'send': 'send texts, images, voice and video',
 }
 
 
-class CapabilityRefused(RuntimeError):
-    pass
-
-
 class Capabilities:
-    def __init__(self, plugin_id: str, config: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, plugin_id: str, settings: dict[str, Any], config: Callable[[], dict[str, Any]]) -> None:
         self._plugin_id = plugin_id
+        self._settings = settings
+        """What the operator has set."""
         self._config = config
 
     async def rpc_call(self, method: str, plugin_id: str = '', payload: dict[str, Any] | None = None, timeout_ms: int | None = None) -> Any:
@@ -57,68 +62,79 @@ class Capabilities:
         name, args = str(given.get('capability', '')), given.get('args') or {}
         if method != 'cap.call':
             raise CapabilityRefused(f'{method} is not supported in Longshore')
+        own = _OWN.get(name)
+        if own is not None:
+            return own(self, args)
         answer = _ANSWERS.get(name)
         if answer is None:
             raise CapabilityRefused(f'{name} is not supported in Longshore: {refusal_of(name)}')
-        return answer(self, args)
-
-    def _text(self, args: dict[str, Any]) -> dict[str, Any]:
-        return _send(args, [{'type': 'text', 'text': str(args.get('text', ''))}])
-
-    def _image(self, args: dict[str, Any]) -> dict[str, Any]:
-        return _send(args, [_image_of(args.get('image_base64', ''))])
-
-    def _hybrid(self, args: dict[str, Any]) -> dict[str, Any]:
-        parts = [_part_of(segment) for segment in args.get('segments') or []]
-        return _send(args, parts)
+        return await answer(args)
 
     def _get(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Settings of the bot. There is no bot, so none of them is set."""
-        return {'success': True, 'value': args.get('default')}
+        """A setting of the bot. There is no bot: an operator may set it in the configuration of the plugin."""
+        value: Any = self._settings
+        for part in str(args.get('key', '')).split('.'):
+            value = value.get(part) if isinstance(value, dict) else None
+        return {'success': True, 'value': args.get('default') if value is None else value}
 
     def _get_plugin(self, args: dict[str, Any]) -> dict[str, Any]:
-        name = args.get('plugin_name')
-        if name not in (None, '', self._plugin_id):
-            raise CapabilityRefused(f'config.get_plugin: the configuration of {name} is not that of this plugin')
+        self._refuse_others('config.get_plugin', args)
         return {'success': True, 'value': self._config()}
 
+    def _info(self, args: dict[str, Any]) -> dict[str, Any]:
+        self._refuse_others('component.get_plugin_info', args)
+        return {'success': True, 'plugin': self._about()}
 
-_ANSWERS: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]] = {
-    'send.text': Capabilities._text,
-    'send.image': Capabilities._image,
-    'send.hybrid': Capabilities._hybrid,
+    def _all(self, args: dict[str, Any]) -> dict[str, Any]:
+        return {'success': True, 'plugins': {self._plugin_id: self._about()}}
+
+    def _names(self, args: dict[str, Any]) -> dict[str, Any]:
+        return {'success': True, 'plugins': [self._plugin_id]}
+
+    def _about(self) -> dict[str, Any]:
+        return {'name': self._plugin_id, 'plugin_id': self._plugin_id, 'enabled': True, 'loaded': True}
+
+    def _refuse_others(self, what: str, args: dict[str, Any]) -> None:
+        name = args.get('plugin_name')
+        if name not in (None, '', self._plugin_id):
+            raise CapabilityRefused(f'{what}: {name} is another plugin, of which this one sees nothing')
+
+
+_OWN: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]] = {
     'config.get': Capabilities._get,
     'config.get_plugin': Capabilities._get_plugin,
     'config.get_all': Capabilities._get_plugin,
+    'component.get_plugin_info': Capabilities._info,
+    'component.get_all_plugins': Capabilities._all,
+    'component.list_loaded_plugins': Capabilities._names,
+    'component.list_registered_plugins': Capabilities._names,
+}
+_ANSWERS: dict[str, _Answer] = {
+    'send.text': sending.text,
+    'send.image': sending.image,
+    'send.emoji': sending.emoji,
+    'send.hybrid': sending.hybrid,
+    'send.forward': sending.forward,
+    'send.custom': sending.custom,
+    'llm.generate': models.generate,
+    'llm.generate_with_tools': models.generate_with_tools,
+    'llm.get_available_models': models.available_models,
+    'message.get_recent': messages.recent,
+    'message.get_by_id': messages.by_id,
+    'message.get_by_time': messages.by_time,
+    'message.get_by_time_in_chat': messages.by_time,
+    'message.count_new': messages.count_new,
+    'message.build_readable': messages.readable,
+    'chat.get_all_streams': messages.all_streams,
+    'chat.get_private_streams': messages.all_streams,
+    'chat.get_group_streams': messages.no_streams,
+    'chat.get_stream_by_user_id': messages.stream_of_user,
+    'chat.get_stream_by_group_id': messages.no_stream,
 }
 
 
 def refusal_of(name: str) -> str | None:
     """Why a capability is refused, with what to do instead; None for one that is offered."""
-    return None if name in _ANSWERS else _INSTEAD.get(name.split('.', maxsplit=1)[0], _OFFERED)
-
-
-def _send(args: dict[str, Any], parts: list[dict[str, str]]) -> dict[str, Any]:
-    call = current.get()
-    if call is None or call.over:
-        raise CapabilityRefused('a plugin can send to the user only during a call of one of its tools')
-    stream_id = args.get('stream_id')
-    if stream_id not in (None, '', call.conversation_id):
-        raise CapabilityRefused(f'the stream {stream_id} is not the one of this call')
-    call.sent += parts
-    return {'success': True, 'sent': True}
-
-
-def _part_of(segment: Any) -> dict[str, str]:
-    kind = segment.get('type') if isinstance(segment, dict) else None
-    if kind not in ('text', 'image'):
-        raise CapabilityRefused(f'send.hybrid: segments of the type {kind} are not supported; text and image are')
-    content = str(segment.get('content', segment.get('data', '')))
-    return {'type': 'text', 'text': content} if kind == 'text' else _image_of(content)
-
-
-def _image_of(data: Any) -> dict[str, str]:
-    try:
-        return image_of(str(data))
-    except ValueError as problem:
-        raise CapabilityRefused(str(problem)) from problem
+    if name in _ANSWERS or name in _OWN:
+        return None
+    return _INSTEAD.get(name.split('.', maxsplit=1)[0], _OTHERWISE)

@@ -40,7 +40,7 @@ class LoadedPlugin:
         paths = PluginPaths(data_dir=home / 'data', runtime_dir=home / 'runtime')
         for path in (paths.data_dir, paths.runtime_dir):
             path.mkdir(parents=True, exist_ok=True)
-        capabilities = Capabilities(self.plugin_id, plugin.get_plugin_config_data)
+        capabilities = Capabilities(self.plugin_id, self._config, plugin.get_plugin_config_data)
         plugin._set_context(PluginContext(self.plugin_id, capabilities.rpc_call, paths))
         self._plugin = plugin
         self._components = list(plugin.get_components())
@@ -73,7 +73,7 @@ class LoadedPlugin:
         component = next((each for each in self._components if _kind_of(each) == 'TOOL' and each.get('name') == name), None)
         if component is None:
             raise RequestFailed(-32602, f'the plugin has no tool {name}')
-        call = Call(caller.get('stream_id', ''))
+        call = Call(caller.get('stream_id', ''), caller.get('user_id', ''))
         token = current.set(call)
         try:
             return {'value': _plain(await self._run(component, {**arguments}, caller)), 'sent': call.sent}

@@ -11,8 +11,9 @@ from typing import Any
 class Call:
     """A call of a tool. What it sends is delivered with its result."""
 
-    def __init__(self, conversation_id: str) -> None:
+    def __init__(self, conversation_id: str, user_id: str = '') -> None:
         self.conversation_id = conversation_id
+        self.user_id = user_id
         self.sent: list[dict[str, Any]] = []
         self.over = False
 

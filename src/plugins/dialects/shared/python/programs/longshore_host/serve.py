@@ -13,6 +13,7 @@ import sys
 from typing import Any, Callable, NoReturn, Protocol
 
 from longshore_host.proxies import respect_proxies
+from longshore_host.questions import take_channel
 from longshore_host.stdio import Connection, RequestFailed
 
 _NEWEST = os.path.join(os.path.expanduser('~'), '.longshore-plugin', 'newest')
@@ -60,6 +61,7 @@ class Host:
         if method == 'tools/list':
             return {'tools': [{'name': tool['name'], 'description': tool['description'], 'inputSchema': tool['parameters']} for tool in self._plugin.tools()]}
         if method == 'tools/call':
+            take_channel(params)
             return await self._plugin.call(params['name'], params.get('arguments') or {}, params.get('caller') or {})
         if method == 'longshore/describe':
             return self._plugin.describe()

@@ -1,0 +1,57 @@
+"""Questions of the plugin to the worker that waits for the answer of a call. The supervisor keeps a question until it is answered: a worker that
+takes the call over gets it too."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import os
+import struct
+from typing import Any
+
+_LENGTH = struct.Struct('>I')
+_LARGEST = 1_000_000
+_DIALED = 'longshore:context'
+
+
+class QuestionFailed(RuntimeError):
+    pass
+
+
+# Where the request of this task may ask: the path of a socket and a token.
+_channel: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar('channel', default=None)
+
+
+def take_channel(params: dict[str, Any]) -> None:
+    """Notes where this task, and those that it starts, may ask until its request is answered."""
+    _channel.set((params.get('_meta') or {}).get('longshore/channel'))
+
+
+async def ask(what: str, *args: Any) -> Any:
+    """Asks the worker. Raises `QuestionFailed` with its reason when it does not answer."""
+    channel = _channel.get()
+    if channel is None:
+        raise QuestionFailed('the host can be asked only during a call of a tool')
+    request = {'token': channel['token'], 'id': os.urandom(16).hex(), 'tool': _DIALED, 'arguments': {'what': what, 'args': list(args)}}
+    body = json.dumps(request, ensure_ascii=False, allow_nan=False).encode('utf-8', 'replace')
+    if len(body) > _LARGEST:
+        raise QuestionFailed(f'a question of {len(body)} bytes; at most {_LARGEST} are allowed')
+    answer = await _exchange(channel['path'], body)
+    if 'error' in answer:
+        raise QuestionFailed(str(answer['error'].get('message')))
+    return answer.get('ok')
+
+
+async def _exchange(path: str, body: bytes) -> dict[str, Any]:
+    try:
+        reader, writer = await asyncio.open_unix_connection(path)
+        try:
+            writer.write(_LENGTH.pack(len(body)) + body)
+            size = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))[0]
+            answer: dict[str, Any] = json.loads(await reader.readexactly(size))
+            return answer
+        finally:
+            writer.close()
+    except (asyncio.IncompleteReadError, OSError) as problem:
+        raise QuestionFailed('the connection to the host was closed') from problem
