@@ -24,6 +24,7 @@ let worker: WorkerProcess;
 beforeAll(async () => {
   installation = await installAgents({
     thinker: agent([call('think'), { say: 'Thought.' }]),
+    waiter: agent([call('wait', { line: 'a' }), call('think', { after: 'asked' }), { say: 'Thought.' }]),
     saver: agent([call('think', { times: 4 }), { say: 'Saved.' }], { budget: { tokens: 1_200 } }),
     chooser: agent([call('choose'), { say: 'Chosen.' }], { plugin: { ...answer, call: 'tide', with: { harbour: 'north' } } }),
     teller: agent([call('recall'), call('voice'), { say: 'Told.' }]),
@@ -85,9 +86,26 @@ withSdk('what a plugin for MaiBot asks of the conversation that has called it', 
     await chat.close();
   }, 120_000);
 
+  test('a question that is asked while no worker runs is answered by the next one, once', async () => {
+    const chat = await start('waiter');
+    await until(async () => (await within('cat data/log')).endsWith('begin a\n'), 'the plugin has the first call');
+    await within('touch data/go-on');
+    await until(async () => (await within('cat data/log')).endsWith('asks\n'), 'the plugin has the second call');
+    await worker.kill();
+    await within('touch data/asked');
+    worker = installation.startWorker();
+    await worker.ready;
+    expect(await chat.reply()).toBe('Thought.');
+    expect(await resultsOf(chat)).toMatchObject([{ text: 'wrote a' }, [{ success: true, response: 'High at noon.' }]]);
+    expect((await within('cat data/log')).match(/asks\nknows\n$/)).not.toBeNull();
+    expect(await usageOf(chat)).toMatchObject({ calls: 1 });
+    expect((await chat.status()).tokensUsed).toBe(346);
+    await chat.close();
+  }, 300_000);
+
   test('it reads its own conversation, sends what can be shown, and is told settings of the bot that an operator has set', async () => {
     expect(await runLine(installation.longshore, ['plugins', 'config', ID, '--set', 'bot.nickname=Mai'])).toMatchObject({ code: 0 });
-    await until(async () => (await installation.longshore.plugins.get(ID)).reports.every(({ health }) => health === 'loaded'), 'the setting has come');
+    await until(async () => (await installation.longshore.plugins.get(ID)).reports[0]?.configVersion === 1, 'the setting has come');
     const chat = await start('teller', 'Is it high?');
     expect(await chat.reply()).toBe('Told.');
     expect(await resultsOf(chat)).toEqual([{ readable: 'user-1: Is it high?', stream: true, same: true, group: null }, { nickname: 'Mai' }]);
