@@ -10,7 +10,7 @@ import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ReadMedia } from '../models/media/prompt-media.ts';
-import type { ModelRequest } from '../models/model.ts';
+import type { ModelAnswer, ModelRequest } from '../models/model.ts';
 import { modelName } from '../common/model-name.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { shownEntries } from '../models/context/shown-entries.ts';
@@ -26,6 +26,7 @@ import { classifyAbort, toTemporalFailure } from './failures.ts';
 import { lookIntoServers } from './look-into-servers.ts';
 import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
 import { MAX_VALUE_BYTES } from '../tool-calls/results/method-answer.ts';
+import { commandOf, type CalledCommand } from '../tool-calls/offer/command-of.ts';
 import { offerTools, type Offer } from '../tool-calls/offer/offer-tools.ts';
 import type { SkillShelf } from '../tool-calls/skills/skill-shelf.ts';
 import { redact } from '../tool-calls/results/redact.ts';
@@ -46,6 +47,8 @@ export interface CallModelDependencies {
 type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 type CallPart = AssistantPart & { type: 'tool-call' };
 
+/** Stands for the model in what is counted of a step that a command answers. */
+const COMMAND = 'command';
 const HEARTBEAT_MS = 500;
 /** The delays after failures grow from half a second to a minute; this many failures take longer than a quarter of an hour. */
 const FIRST_PAUSE_MS = 500;
@@ -83,9 +86,13 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       const offer = await offerTools(dependencies, args, agent, recallsIn(agent, compactions), savesIn(transcript));
       const output = await outputFor(parts, args, agent);
       const asked = withForm(offer, output);
-      const answer = stored ?? (await askModel(dependencies, args, asked, promptOf(asked, dependencies.registry, entries, compactions)));
+      const command = await commandOf(dependencies.registry, agent, entries, args);
+      const answer =
+        stored ??
+        (command && (await answerByCommand(dependencies, args, command))) ??
+        (await askModel(dependencies, args, asked, promptOf(asked, dependencies.registry, entries, compactions)));
       if ('outcome' in answer) return answer;
-      const proposed = await proposeCalls(dependencies, args, offer, answer);
+      const proposed = await proposeCalls(dependencies, args, command ? { ...offer, command } : offer, answer);
       return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer) } : proposed;
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
@@ -138,11 +145,12 @@ function failedAgain(kept: Kept, error: unknown): CallModelResult {
 }
 
 async function askModel(
-  { store, registry, models }: CallModelDependencies,
+  parts: CallModelDependencies,
   args: CallModelArgs,
   offer: Asked,
   prompt: StepPrompt,
 ): Promise<AssistantEntry | Extract<ModelOutcome, { outcome: 'unaffordable' | 'compact' }>> {
+  const { store, models } = parts;
   const { conversationId, turnId, stepId, step } = args;
   const { info, cancellationSignal } = Context.current();
   const model = models.get(offer.agent);
@@ -167,10 +175,28 @@ async function askModel(
   });
   if (!answer) return { outcome: 'compact', reason: 'too-long' };
   await deltas.flush();
-  const entry: Answer = { role: 'assistant', parts: nameCalls(answer.parts, stepId, registry), usage: answer.usage };
-  if (await store.transcript.addAnswer(args, entry, name)) return entry;
+  return storeAnswer(parts, args, answer, name);
+}
+
+/** The answer of a step of a command: its call, and then what it said. No model is asked, so nothing is used. */
+async function answerByCommand(parts: CallModelDependencies, args: CallModelArgs, { tool, text, said }: CalledCommand): Promise<AssistantEntry> {
+  const { conversationId, turnId, stepId, step } = args;
+  const { attempt } = Context.current().info;
+  const stamp = { turnId, stepId, attempt };
+  await parts.store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt } }]);
+  const usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 };
+  if (said === undefined) return storeAnswer(parts, args, { parts: [{ type: 'tool-call', callId: '', tool: tool.id, arguments: { text } }], usage }, COMMAND);
+  const deltas = createDeltaWriter((events) => parts.store.events.append(conversationId, events), stamp);
+  deltas.add({ type: 'text', text: said });
+  await deltas.flush();
+  return storeAnswer(parts, args, { parts: [{ type: 'text', text: said }], usage }, COMMAND);
+}
+
+async function storeAnswer({ store, registry }: CallModelDependencies, args: CallModelArgs, { parts, usage }: ModelAnswer, model: string): Promise<AssistantEntry> {
+  const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
+  if (await store.transcript.addAnswer(args, entry, model)) return entry;
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
-  return findAnswer(await store.transcript.read(conversationId), stepId) ?? entry;
+  return findAnswer(await store.transcript.read(args.conversationId), args.stepId) ?? entry;
 }
 
 function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {
@@ -200,7 +226,7 @@ function bounded(part: CallPart): CallPart {
 async function proposeCalls(
   { store, registry }: CallModelDependencies,
   args: CallModelArgs,
-  offer: Offer,
+  offer: Offer & { command?: CalledCommand },
   entry: AssistantEntry,
 ): Promise<Extract<CallModelResult, { outcome: 'answered' }>> {
   const { conversationId, turnId, stepId } = args;
@@ -229,9 +255,11 @@ async function proposeCalls(
 
 type Judged = { calls: ProposedCall[]; accepted: JsonObject[]; refusals: Map<string, string> };
 
-async function judge(registry: Registry, { agent, available }: Offer, parts: CallPart[], args: CallModelArgs): Promise<Judged> {
+async function judge(registry: Registry, offer: Offer & { command?: CalledCommand }, parts: CallPart[], args: CallModelArgs): Promise<Judged> {
+  const { agent, available, command } = offer;
   const { allowedTools = [], unattended = false } = args;
-  const judged = await judgeCalls({ registry, agent, available, allowedTools, unattended, calls: parts });
+  const called = command?.said === undefined && command ? { available: [command.tool], caller: 'message' as const } : { available };
+  const judged = await judgeCalls({ registry, agent, allowedTools, unattended, calls: parts, ...called });
   const unreadable = new Map(parts.flatMap((part) => (part.unreadable === undefined ? [] : [[part.callId, part.unreadable] as const])));
   const calls = judged.proposed.map((call): ProposedCall => {
     const why = unreadable.get(call.callId);

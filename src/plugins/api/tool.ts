@@ -70,6 +70,8 @@ export interface Tool {
   mayAsk?: true;
   /** The tool is run by a client. Set by Longshore. */
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
+  /** Messages of the user call it when they fit its parameters, as `text`; neither a model nor code can call it. Set by Longshore. */
+  isCommand?: true;
   /** The sandbox of `context.sandbox` for a tool with the isolation `own`. Set by Longshore. */
   ownSandbox?: OwnSandbox;
   execute(input: JsonObject, context: ToolContext): Promise<ToolResult>;

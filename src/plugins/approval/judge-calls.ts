@@ -31,8 +31,8 @@ interface ToJudge {
   registry: Registry;
   agent: Agent;
   calls: RawCall[];
-  /** Default: the model. Code in the sandbox may also call tools that are hidden from the model. */
-  caller?: 'model' | 'code';
+  /** Default: the model. Code in the sandbox, and messages that are commands, may also call tools that are hidden from the model. */
+  caller?: 'model' | 'code' | 'message';
   /** The tools that may be called in the conversation; by default all of the agent. */
   available?: RegisteredTool[];
   /** Tools that an operator has allowed for the rest of the conversation. */
@@ -43,8 +43,8 @@ interface ToJudge {
 
 /** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
 export async function judgeCalls(request: ToJudge): Promise<JudgedCalls> {
-  const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent) } = request;
-  const available = given.filter(({ visibility }) => caller === 'code' || visibility !== 'hidden');
+  const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent).filter(({ isCommand }) => !isCommand) } = request;
+  const available = given.filter(({ visibility }) => caller !== 'model' || visibility !== 'hidden');
   const judged: JudgedCalls = { proposed: [], accepted: [], refusals: [] };
   for (const raw of calls) {
     const tool = available.find(({ id }) => id === raw.tool);

@@ -51,7 +51,7 @@ export async function availableTools({
   saves = false,
   onProblem,
 }: Request): Promise<RegisteredTool[]> {
-  const given = registry.forAgent(agent).filter((tool) => !unattended || runsUnattended(agent, tool));
+  const given = registry.forAgent(agent).filter((tool) => !tool.isCommand && (!unattended || runsUnattended(agent, tool)));
   const added = [
     SEARCH_TOOL,
     ...(recalls ? [RECALL_TOOL] : []),

@@ -27,6 +27,9 @@ beforeAll(async () => {
     waiter: agent([call('wait', { line: 'a' }), call('think', { after: 'asked' }), { say: 'Thought.' }]),
     saver: agent([call('think', { times: 4 }), { say: 'Saved.' }], { budget: { tokens: 1_200 } }),
     chooser: agent([call('choose'), { say: 'Chosen.' }], { plugin: { ...answer, call: 'tide', with: { harbour: 'north' } } }),
+    // A turn of a command has two answers, of which the script knows nothing.
+    commander: agent([...Array.from({ length: 8 }, () => ({ say: 'Not asked.' })), { say: 'Asked.' }, { say: 'Asked again.' }]),
+    guarded: agent([{ say: 'Not asked.' }, { say: 'Not asked.' }], { approval: [{ tool: `${ID}:command.tide`, decide: 'deny' }] }),
     teller: agent([call('recall'), call('voice'), { say: 'Told.' }]),
   });
   worker = installation.startWorker();
@@ -102,6 +105,36 @@ withSdk('what a plugin for MaiBot asks of the conversation that has called it', 
     expect((await chat.status()).tokensUsed).toBe(346);
     await chat.close();
   }, 300_000);
+
+  test('a message that is a command is answered by the plugin, without a model', async () => {
+    const chat = await start('commander', '/tide');
+    expect(await chat.reply()).toBe('high');
+    const say = async (message: string) => {
+      await chat.send(message);
+      return chat.reply();
+    };
+    expect(await say('/say  High at noon')).toBe('High at noon!');
+    expect(await say('!say low')).toBe('low!');
+    expect(await say('/fail')).toBe('The harbour is closed.');
+    expect((await chat.status()).tokensUsed).toBe(0);
+    expect(await installation.store.usage.under(chat.id, '')).toMatchObject({ calls: 8, inputTokens: 0, costUsd: 0 });
+    const sent = (await installation.store.events.read(chat.id, 0)).filter(({ type }) => type === 'message.sent');
+    expect(sent).toEqual([]);
+    expect(await say('What about /tide?')).toBe('Asked.');
+    const begun = performance.now();
+    expect(await say('a'.repeat(3_000))).toBe('Asked again.');
+    expect(performance.now() - begun).toBeLessThan(20_000);
+    await chat.close();
+  }, 120_000);
+
+  test('a command needs the approvals that its agent asks for', async () => {
+    const chat = await start('guarded', '/tide');
+    expect(await chat.reply()).toBe(`Denied by policy: rule 1 of the agent: ${ID}:command.tide is denied`);
+    await chat.close();
+    const closer = await start('guarded', '/close');
+    await until(async () => (await closer.status()).pendingApprovals.length === 1, 'an operator is asked');
+    await closer.close();
+  }, 120_000);
 
   test('it reads its own conversation, sends what can be shown, and is told settings of the bot that an operator has set', async () => {
     expect(await runLine(installation.longshore, ['plugins', 'config', ID, '--set', 'bot.nickname=Mai'])).toMatchObject({ code: 0 });

@@ -160,10 +160,11 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
   test('plugins check says what it offers and what of it does not work here, before any agent has it', async () => {
     const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
     expect(code).toBe(0);
-    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 9 tools\npermissions: none\nconfiguration: \{/);
+    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 14 tools\npermissions: none\nconfiguration: \{/);
     expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
     expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
-    expect(out).toContain('warning: Its parts of the kind COMMAND are not run, only its tools are: tide\n');
+    expect(out).toContain('\nharbour.tides:command.tide (tool, hidden, own)\n');
+    expect(out).toContain('warning: Its command odd is not run, because its pattern cannot be used for messages: "^(a)?(?(1)b|c)$"\n');
     expect(out).toContain(
       'warning: It uses render.html2png, which is refused when it is called: make an image with a package, such as pillow, and send it with ctx.send.image\n',
     );

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from longshore_host.calls import Call, current
-from longshore_maibot.capabilities import Capabilities, CapabilityRefused
+from longshore_maibot.capabilities import Capabilities
+from longshore_maibot.refused import CapabilityRefused
 from longshore_maibot.scan_source import scan
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ PNG = base64.b64encode(b'\x89PNG\r\n').decode()
 def ask(call: Call | None, capability: str, **args: Any) -> Any:
     async def within() -> Any:
         current.set(call)
-        return await Capabilities('harbour.tides', lambda: {'units': 'metric'}).rpc_call('cap.call', payload={'capability': capability, 'args': args})
+        return await Capabilities('harbour.tides', {'bot': {'nickname': 'Mai'}}, lambda: {'units': 'metric'}).rpc_call(
+            'cap.call', payload={'capability': capability, 'args': args}
+        )
 
     return asyncio.run(within())
 
@@ -55,14 +58,40 @@ def test_a_call_that_is_over_sends_nothing() -> None:
     assert call.sent == []
 
 
-def test_its_own_configuration_is_known_and_that_of_a_bot_is_not_set() -> None:
+def test_what_cannot_be_a_part_of_a_text_is_sent_as_far_as_it_can_be_shown() -> None:
+    call = Call('conv_1')
+    ask(call, 'send.custom', message_type='voice', content='UklGRg==', stream_id='conv_1')
+    ask(call, 'send.custom', custom_type='text', data='one')
+    ask(call, 'send.forward', messages=[{'nickname': 'Ada', 'segments': [{'type': 'text', 'data': 'two'}]}, {'content': 'three'}])
+    assert call.sent == [
+        {'type': 'file', 'mediaType': 'audio/wav', 'name': 'voice.wav', 'data': 'UklGRg=='},
+        {'type': 'text', 'text': 'one'},
+        {'type': 'text', 'text': 'Ada: two'},
+        {'type': 'text', 'text': 'three'},
+    ]
+    for kind, content, message in (
+        ('music', '', 'parts of the type music are not supported; text, image and emoji are'),
+        ('voice', '?', 'voice has to be base64'),
+    ):
+        with pytest.raises(CapabilityRefused, match=f'^send.custom: {message}$'):
+            ask(call, 'send.custom', message_type=kind, content=content)
+
+
+def test_settings_of_a_bot_are_those_that_an_operator_has_set() -> None:
+    assert ask(None, 'config.get', key='bot.nickname', default='nobody')['value'] == 'Mai'
+    assert ask(None, 'config.get', key='bot.nickname.first', default='nobody')['value'] == 'nobody'
+    assert ask(None, 'config.get', key='personality')['value'] is None
+
+
+def test_a_plugin_knows_itself_and_no_other() -> None:
     assert ask(None, 'config.get_plugin', plugin_name=None)['value'] == {'units': 'metric'}
-    assert ask(None, 'config.get', key='bot.nickname', default='nobody')['value'] == 'nobody'
-    with pytest.raises(CapabilityRefused, match=r'^config\.get_plugin: the configuration of other is not that of this plugin$'):
-        ask(None, 'config.get_plugin', plugin_name='other')
+    assert ask(None, 'component.list_loaded_plugins') == {'success': True, 'plugins': ['harbour.tides']}
+    for what in ('config.get_plugin', 'component.get_plugin_info'):
+        with pytest.raises(CapabilityRefused, match=f'^{what}: other is another plugin, of which this one sees nothing$'):
+            ask(None, what, plugin_name='other')
 
 
-@pytest.mark.parametrize('capability', ['llm.generate', 'database.get', 'send.custom', 'render.html2png', 'what.ever', ''])
+@pytest.mark.parametrize('capability', ['llm.embed', 'database.get', 'send.command', 'component.enable', 'render.html2png', 'what.ever', ''])
 def test_everything_else_is_refused_by_its_name(capability: str) -> None:
     with pytest.raises(CapabilityRefused, match=f'^{capability} is not supported in Longshore: '):
         ask(Call('conv_1'), capability)
@@ -73,15 +102,15 @@ def test_the_source_tells_what_it_asks_of_its_host(tmp_path: Path) -> None:
         'from src.common import database\n'
         'async def run(self):\n'
         '    await self.ctx.send.text("a", "b")\n'
-        '    await self.ctx.llm.generate("c")\n'
+        '    await self.ctx.llm.embed("c")\n'
         '    await self.ctx.call_capability("message.get_by_id")\n'
         '    self.ctx.logger.info("d")\n'
     )
     (tmp_path / 'broken.py').write_text('def (')
     found = scan(str(tmp_path))
     assert [(each['name'], each['refusal'] is None) for each in found['capabilities']] == [
-        ('llm.generate', False),
-        ('message.get_by_id', False),
+        ('llm.embed', False),
+        ('message.get_by_id', True),
         ('send.text', True),
     ]
     assert found['foreign'] == ['src.common']

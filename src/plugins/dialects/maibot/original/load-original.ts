@@ -1,22 +1,25 @@
 import { join } from 'node:path';
 import { cutMiddle } from '../../../../contracts/visible-text.ts';
-import { defineTool, type Plugin, type Tool, type ToolContext, type ToolResult } from '../../../api/define-plugin.ts';
+import { defineTool, type Plugin, type Tool, type ToolResult } from '../../../api/define-plugin.ts';
 import { alertsOf } from '../../../api/plugin-details.ts';
 import { isFile } from '../../../files/is-file.ts';
 import type { LocatedPlugin } from '../../shared/plugin-dialect.ts';
 import { callPython } from '../../shared/python/call-python.ts';
 import { describe } from '../../shared/python/describe.ts';
-import { digestOf, programsAt } from '../../shared/python/layers.ts';
+import { programsAt } from '../../shared/python/layers.ts';
 import { openSandboxes, prepareProgram, pythonPlugin, type DialectPrograms, type Reached } from '../../shared/python/python-plugin.ts';
+import { callerOf } from './caller-of.ts';
+import { commandsOf } from './commands-of.ts';
 import { describedSchema, type Described } from './described.ts';
+import { idOf } from './id-of.ts';
 import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
 
-const LONGEST_ID = 80;
+const MODULES = ['__init__', 'capabilities', 'commands', 'loaded_plugin', 'messages', 'models', 'patterns', 'refused', 'scan_source', 'sending'];
 const PROGRAMS: DialectPrograms = {
   entry: 'maibot_host.py',
   files: programsAt(import.meta.url, [
     'maibot_host.py',
-    ...['__init__', 'capabilities', 'loaded_plugin', 'messages', 'models', 'refused', 'scan_source', 'sending'].map((name) => `longshore_maibot/${name}.py`),
+    ...MODULES.map((name) => `longshore_maibot/${name}.py`),
   ]),
 };
 
@@ -46,7 +49,7 @@ export async function loadOriginal(located: LocatedPlugin, resultOf: ResultOf): 
     first,
     identity: { id, version, description, dialect: 'maibot', configSchema: first.configSchema },
     parts: (described, reached) => ({
-      tools: toolsOf(described, reached, resultOf),
+      tools: [...toolsOf(described, reached, resultOf), ...commandsOf(described, reached)],
       alerts: alertsOf(warningsAbout(manifest, described).map((text) => ({ level: 'warning', text }))),
     }),
   });
@@ -66,23 +69,16 @@ function toolsOf({ tools }: Described, { own, server }: Reached, resultOf: Resul
   });
 }
 
-function callerOf({ conversationId, userId }: ToolContext) {
-  return { stream_id: conversationId, chat_id: conversationId, group_id: '', user_id: userId, platform: 'longshore' };
-}
-
-/** Most names are usable as they are. */
-function idOf(name: string): string {
-  if (/^[A-Za-z0-9_.-]{1,80}$/.test(name)) return name;
-  return `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, LONGEST_ID - 17)}_${digestOf(name)}`;
-}
-
 /** What of the plugin does not work here. */
-function warningsAbout({ plugins }: Manifest, { tools, others, capabilities, foreign }: Described): string[] {
+function warningsAbout({ plugins }: Manifest, { tools, commands, others, capabilities, foreign }: Described): string[] {
   const kinds = [...new Set(others.map(({ type }) => type))];
   const namesOf = (kind: string) => others.flatMap(({ type, name }) => (type === kind ? [name] : [])).join(', ');
   return [
-    ...(tools.length === 0 ? ['It has no tools, so agents have no use for it.'] : []),
-    ...kinds.map((kind) => cutMiddle(`Its parts of the kind ${kind} are not run, only its tools are: ${namesOf(kind)}`, 900)),
+    ...(tools.length + commands.length === 0 ? ['It has no tools and no commands, so agents have no use for it.'] : []),
+    ...commands.flatMap(({ name, given, pattern }) =>
+      pattern === null ? [`Its command ${name} is not run, because its pattern cannot be used for messages: ${JSON.stringify(given)}`] : [],
+    ),
+    ...kinds.map((kind) => cutMiddle(`Its parts of the kind ${kind} are not run, only its tools and commands are: ${namesOf(kind)}`, 900)),
     ...capabilities.flatMap(({ name, refusal }) => (refusal === null ? [] : [`It uses ${name}, which is refused when it is called: ${refusal}`])),
     ...(foreign.length > 0 ? [`It imports modules of MaiBot itself, which do not exist here: ${foreign.join(', ')}`] : []),
     ...(plugins.length > 0 ? [`Plugins cannot call each other, and it wants: ${plugins.join(', ')}`] : []),

@@ -19,23 +19,26 @@ export interface PythonCall {
   /** What the plugin is told of the caller. */
   caller: JsonObject;
   /** What its function returns, as a result of a tool. */
-  resultOf: (value: unknown) => ToolResult | Promise<ToolResult>;
+  resultOf: (value: unknown, texts: string[]) => ToolResult | Promise<ToolResult>;
+  /** Texts that it sends are not sent: the result is made of them. */
+  keepsTexts?: boolean;
 }
 
 /**
  * Calls a tool of the plugin in its sandbox. The answer is in the journal of the sandbox, with what the plugin has sent: another worker that attaches to the
  * call sends the same, and the messages of a call are sent once.
  */
-export async function callPython({ server, tool, timeoutMs, caller, resultOf }: PythonCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+export async function callPython({ server, tool, timeoutMs, caller, resultOf, keepsTexts = false }: PythonCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
   const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
   const answer = await context.sandbox.callServer(server, request, { timeoutMs, ask: answerQuestion });
   if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);
   const parsed = answerSchema.safeParse(answer.result);
   if (!parsed.success) throw new Error('its answer is not usable; the plugin may have written to the connection of its host');
-  const { value = null, failed } = parsed.data;
-  await deliver(parsed.data, context);
+  const { value = null, failed, sent } = parsed.data;
+  const texts = sent.flatMap((part) => (keepsTexts && part.type === 'text' ? [part.text] : []));
+  await deliver({ ...parsed.data, sent: sent.filter(({ type }) => !keepsTexts || type !== 'text') }, context);
   if (failed !== undefined) throw new Error(failed);
-  return resultOf(value);
+  return resultOf(value, texts);
 }
 
 function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, timeoutMs: number): Error {

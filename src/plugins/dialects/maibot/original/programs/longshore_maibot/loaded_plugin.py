@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 from longshore_host.calls import Call, current
 from longshore_host.stdio import RequestFailed
+from longshore_maibot import commands
 from longshore_maibot.capabilities import Capabilities
 from longshore_maibot.scan_source import scan
 
@@ -62,18 +63,29 @@ class LoadedPlugin:
     def tools(self) -> list[dict[str, Any]]:
         return [_tool_of(component) for component in self._components if _kind_of(component) == 'TOOL']
 
+    def commands(self) -> list[dict[str, Any]]:
+        found = [(str(component['name']), _about(component)) for component in self._components if _kind_of(component) == 'COMMAND']
+        return [commands.described(name, about, _timeout_of(about)) for name, about in found]
+
     def describe(self) -> dict[str, Any]:
-        others = [{'type': _kind_of(component), 'name': str(component.get('name', ''))} for component in self._components if _kind_of(component) != 'TOOL']
+        kinds = [(_kind_of(component), str(component.get('name', ''))) for component in self._components]
+        others = [{'type': kind, 'name': name} for kind, name in kinds if kind not in ('TOOL', 'COMMAND')]
         others += [{'type': 'LLM_PROVIDER', 'name': str(provider.get('name', ''))} for provider in _providers_of(self._plugin)]
         model = type(self._plugin).get_config_model()
         schema = None if model is None else _plain(model.model_json_schema())
-        return {'tools': self.tools(), 'others': others, 'configSchema': schema, **scan(self._code)}
+        return {'tools': self.tools(), 'commands': self.commands(), 'others': others, 'configSchema': schema, **scan(self._code)}
 
-    async def call(self, name: str, arguments: dict[str, Any], caller: dict[str, str]) -> dict[str, Any]:
-        component = next((each for each in self._components if _kind_of(each) == 'TOOL' and each.get('name') == name), None)
+    async def call(self, name: str, arguments: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
+        is_command = name.startswith(commands.BEGINNING)
+        kind, own_name = ('COMMAND', name[len(commands.BEGINNING) :]) if is_command else ('TOOL', name)
+        component = next((each for each in self._components if _kind_of(each) == kind and each.get('name') == own_name), None)
         if component is None:
-            raise RequestFailed(-32602, f'the plugin has no tool {name}')
+            raise RequestFailed(-32602, f'the plugin has no {kind.lower()} {own_name}')
         call = Call(caller.get('stream_id', ''), caller.get('user_id', ''))
+        if is_command:
+            known = {'plugin_config': self._plugin.get_plugin_config_data()}
+            caller = {**caller, **known, **commands.arguments_of(_about(component), str(arguments.get('text', '')), call)}
+            arguments = {}
         token = current.set(call)
         try:
             return {'value': _plain(await self._run(component, {**arguments}, caller)), 'sent': call.sent}
@@ -85,8 +97,8 @@ class LoadedPlugin:
             call.over = True
             current.reset(token)
 
-    async def _run(self, component: dict[str, Any], arguments: dict[str, Any], caller: dict[str, str]) -> Any:
-        handler_name = str((component.get('metadata') or {}).get('handler_name') or component['name'])
+    async def _run(self, component: dict[str, Any], arguments: dict[str, Any], caller: dict[str, Any]) -> Any:
+        handler_name = str(_about(component).get('handler_name') or component['name'])
         handler = getattr(self._plugin, handler_name, None)
         if handler is None:
             return await self._plugin.invoke_component(handler_name, **{**caller, **arguments})
@@ -115,7 +127,7 @@ def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _accepted(handler: Callable[..., Any], arguments: dict[str, Any], caller: dict[str, str]) -> dict[str, Any]:
+def _accepted(handler: Callable[..., Any], arguments: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
     """The arguments, and what the handler takes of the values that the host knows."""
     parameters = inspect.signature(handler).parameters
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
@@ -127,18 +139,27 @@ def _kind_of(component: dict[str, Any]) -> str:
 
 
 def _tool_of(component: dict[str, Any]) -> dict[str, Any]:
-    about = component.get('metadata') or {}
+    about = _about(component)
     brief = str(about.get('brief_description') or about.get('description') or component['name'])
     detailed = str(about.get('detailed_description') or '')
     schema = about.get('parameters_schema') or _schema_of(str(component['name']), about)
-    timeout = about.get('timeout_ms')
     return {
         'name': str(component['name']),
         'description': f'{brief}\n\n{detailed}'.strip(),
         'brief': brief,
         'parameters': _plain(schema) if isinstance(schema, dict) and schema else {'type': 'object', 'properties': {}},
-        'timeoutMs': timeout if isinstance(timeout, (int, float)) and timeout > 0 else _TIMEOUT_MS,
+        'timeoutMs': _timeout_of(about),
     }
+
+
+def _about(component: dict[str, Any]) -> dict[str, Any]:
+    about = component.get('metadata')
+    return about if isinstance(about, dict) else {}
+
+
+def _timeout_of(about: dict[str, Any]) -> float:
+    timeout = commands.option_of(about, 'timeout_ms')
+    return timeout if isinstance(timeout, (int, float)) and timeout > 0 else _TIMEOUT_MS
 
 
 def _schema_of(name: str, about: dict[str, Any]) -> Any:

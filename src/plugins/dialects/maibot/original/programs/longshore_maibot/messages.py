@@ -72,11 +72,11 @@ async def _messages(args: dict[str, Any]) -> list[dict[str, Any]]:
     chat = args.get('chat_id') or args.get('stream_id')
     if chat not in (None, '', call.conversation_id):
         raise CapabilityRefused(f'the chat {chat} is not the one of this call')
-    messages = [_message_of(said, call) for said in await ask('messages')]
+    messages = [message_of(said, call) for said in await ask('messages')]
     return [message for message in messages if not (args.get('filter_mai') and message['message_info']['user_info']['user_id'] == _AGENT)]
 
 
-def _message_of(said: dict[str, str], call: Call) -> dict[str, Any]:
+def message_of(said: dict[str, str], call: Call) -> dict[str, Any]:
     user = call.user_id if said['by'] == 'user' else _AGENT
     time = datetime.fromisoformat(said['at'].replace('Z', '+00:00')).timestamp()
     return {

@@ -1,0 +1,48 @@
+import type { Agent } from '../../contracts/agent.ts';
+import type { StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
+import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
+import { resultTextOf } from '../results/tool-result.ts';
+
+/** The command of a plugin that a message calls. `said`: what the turn ends with; absent before the command was called. */
+export interface CalledCommand {
+  tool: RegisteredTool;
+  text: string;
+  said?: string;
+}
+
+interface Place {
+  turnId: string;
+  /** Number of the step in its turn, from 0. */
+  step: number;
+}
+
+/**
+ * The command that the newest message of a turn calls: the first of the agent's commands, by their ids, whose pattern it fits. Undefined where the model answers:
+ * also when the user has written something since the command was called. The same for every attempt at the step.
+ */
+export async function commandOf(registry: Registry, agent: Agent, transcript: readonly StoredEntry[], { turnId, step }: Place): Promise<CalledCommand | undefined> {
+  if (step > 1) return undefined;
+  const commands = registry.forAgent(agent).filter(({ isCommand }) => isCommand);
+  if (commands.length === 0) return undefined;
+  const ofTurn = transcript.filter((stored) => stored.turnId === turnId).map(({ entry }) => entry);
+  const at = ofTurn.findLastIndex(({ role }) => role === 'user');
+  const message = ofTurn[at];
+  if (message?.role !== 'user') return undefined;
+  const text = textOf(message);
+  const called = ofTurn.slice(at + 1).find((entry) => entry.role === 'assistant');
+  if (step === 1 && !called) return undefined;
+  for (const tool of commands) {
+    if ((await tool.problemsOf({ text })).length > 0) continue;
+    if (step === 0) return { tool, text };
+    const result = ofTurn.slice(at + 1).find((entry) => entry.role === 'tool');
+    return result?.role === 'tool' && result.tool === tool.id ? { tool, text, said: resultTextOf(result.content) } : undefined;
+  }
+  return undefined;
+}
+
+function textOf({ content }: TranscriptEntry & { role: 'user' }): string {
+  return content
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('\n')
+    .trim();
+}
