@@ -4,7 +4,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { callOfStep } from '../contracts/call-ids.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
-import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Answer, AssistantPart, Compaction, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
@@ -85,14 +85,10 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       const dependencies = { ...parts, registry: await registryInConversation(parts, agent, args) };
       const offer = await offerTools(dependencies, args, agent, recallsIn(agent, compactions), savesIn(transcript));
       const output = await outputFor(parts, args, agent);
-      const asked = withForm(offer, output);
-      const command = await commandOf(dependencies.registry, agent, entries, args);
-      const answer =
-        stored ??
-        (command && (await answerByCommand(dependencies, args, command))) ??
-        (await askModel(dependencies, args, asked, promptOf(asked, dependencies.registry, entries, compactions)));
+      const asked = { ...withForm(offer, output), command: await commandOf(dependencies.registry, agent, entries, args) };
+      const answer = stored ?? (await answerStep(dependencies, args, asked, { transcript: entries, compactions }));
       if ('outcome' in answer) return answer;
-      const proposed = await proposeCalls(dependencies, args, command ? { ...offer, command } : offer, answer);
+      const proposed = await proposeCalls(dependencies, args, asked, answer);
       return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer) } : proposed;
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
@@ -113,6 +109,8 @@ async function prepare(parts: CallModelDependencies, args: CallModelArgs, agent:
 interface Asked extends Offer {
   /** The JSON Schema that the final answer has to fit. */
   output?: JsonObject;
+  /** Answers in place of the model. */
+  command?: CalledCommand | undefined;
 }
 
 function withForm(offer: Offer, output: JsonObject | undefined): Asked {
@@ -142,6 +140,16 @@ function failedAgain(kept: Kept, error: unknown): CallModelResult {
   }
   Context.current().heartbeat({ ...kept });
   throw toTemporalFailure(error, Math.min(FIRST_PAUSE_MS * 2 ** (kept.failures - 1), LONGEST_PAUSE_MS));
+}
+
+async function answerStep(
+  parts: CallModelDependencies,
+  args: CallModelArgs,
+  asked: Asked,
+  { transcript, compactions }: { transcript: StoredEntry[]; compactions: Compaction[] },
+): ReturnType<typeof askModel> {
+  if (asked.command) return answerByCommand(parts, args, asked.command);
+  return askModel(parts, args, asked, promptOf(asked, parts.registry, transcript, compactions));
 }
 
 async function askModel(
@@ -192,7 +200,12 @@ async function answerByCommand(parts: CallModelDependencies, args: CallModelArgs
   return storeAnswer(parts, args, { parts: [{ type: 'text', text: said }], usage }, COMMAND);
 }
 
-async function storeAnswer({ store, registry }: CallModelDependencies, args: CallModelArgs, { parts, usage }: ModelAnswer, model: string): Promise<AssistantEntry> {
+async function storeAnswer(
+  { store, registry }: CallModelDependencies,
+  args: CallModelArgs,
+  { parts, usage }: ModelAnswer,
+  model: string,
+): Promise<AssistantEntry> {
   const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
   if (await store.transcript.addAnswer(args, entry, model)) return entry;
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
@@ -226,7 +239,7 @@ function bounded(part: CallPart): CallPart {
 async function proposeCalls(
   { store, registry }: CallModelDependencies,
   args: CallModelArgs,
-  offer: Offer & { command?: CalledCommand },
+  offer: Asked,
   entry: AssistantEntry,
 ): Promise<Extract<CallModelResult, { outcome: 'answered' }>> {
   const { conversationId, turnId, stepId } = args;
@@ -255,7 +268,7 @@ async function proposeCalls(
 
 type Judged = { calls: ProposedCall[]; accepted: JsonObject[]; refusals: Map<string, string> };
 
-async function judge(registry: Registry, offer: Offer & { command?: CalledCommand }, parts: CallPart[], args: CallModelArgs): Promise<Judged> {
+async function judge(registry: Registry, offer: Asked, parts: CallPart[], args: CallModelArgs): Promise<Judged> {
   const { agent, available, command } = offer;
   const { allowedTools = [], unattended = false } = args;
   const called = command?.said === undefined && command ? { available: [command.tool], caller: 'message' as const } : { available };

@@ -1,5 +1,4 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
-import type { Usage, UsageTotals } from '../contracts/usage.ts';
 import { failure } from '../contracts/errors.ts';
 import { shownPlan } from '../common/plan-text.ts';
 import { PLAN_TOOL } from '../contracts/plan/plan.ts';
@@ -39,8 +38,7 @@ export function createExecuteTool(parts: Parts) {
     using progress = startProgress(args.callId);
     // Awaited, so that the heartbeats continue until the end.
     const end = await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
-    const asked = args.modelLeft && (await store.usage.under(args.conversationId, usageOfCall(args.callId)));
-    const told = { ...end, ...(asked && asked.calls > 0 && { asked: usageOf(asked) }) };
+    const told = { ...end, ...(await askedBy(store, args)) };
     if (told.outcome !== 'finished') return told;
     if (args.tool === PLAN_TOOL && !told.isError) return { ...told, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
     return args.share ? { ...told, ...(await subAgentOf(store, args.callId)) } : told;
@@ -103,8 +101,14 @@ export function createExecuteTool(parts: Parts) {
   }
 }
 
-function usageOf({ inputTokens, outputTokens, costUsd }: UsageTotals): Usage {
-  return { inputTokens, outputTokens, costUsd };
+/** What the questions of a call to the model have used, of all attempts at it. */
+async function askedBy(
+  { usage }: ActivityDependencies['store'],
+  { conversationId, callId, modelLeft }: ExecuteToolArgs,
+): Promise<Pick<ExecuteToolResult, 'asked'>> {
+  if (!modelLeft) return {};
+  const { calls, inputTokens, outputTokens, costUsd } = await usage.under(conversationId, usageOfCall(callId));
+  return calls === 0 ? {} : { asked: { inputTokens, outputTokens, costUsd } };
 }
 
 interface Claimed {

@@ -20,7 +20,12 @@ interface Place {
  * The command that the newest message of a turn calls: the first of the agent's commands, by their ids, whose pattern it fits. Undefined where the model answers:
  * also when the user has written something since the command was called. The same for every attempt at the step.
  */
-export async function commandOf(registry: Registry, agent: Agent, transcript: readonly StoredEntry[], { turnId, step }: Place): Promise<CalledCommand | undefined> {
+export async function commandOf(
+  registry: Registry,
+  agent: Agent,
+  transcript: readonly StoredEntry[],
+  { turnId, step }: Place,
+): Promise<CalledCommand | undefined> {
   if (step > 1) return undefined;
   const commands = registry.forAgent(agent).filter(({ isCommand }) => isCommand);
   if (commands.length === 0) return undefined;
@@ -29,14 +34,14 @@ export async function commandOf(registry: Registry, agent: Agent, transcript: re
   const message = ofTurn[at];
   if (message?.role !== 'user') return undefined;
   const text = textOf(message);
-  const called = ofTurn.slice(at + 1).find((entry) => entry.role === 'assistant');
-  if (step === 1 && !called) return undefined;
-  for (const tool of commands) {
-    if ((await tool.problemsOf({ text })).length > 0) continue;
-    if (step === 0) return { tool, text };
-    const result = ofTurn.slice(at + 1).find((entry) => entry.role === 'tool');
-    return result?.role === 'tool' && result.tool === tool.id ? { tool, text, said: resultTextOf(result.content) } : undefined;
-  }
+  const tool = await firstFitting(commands, text);
+  if (!tool || step === 0) return tool && { tool, text };
+  const result = ofTurn.slice(at + 1).find((entry) => entry.role === 'tool');
+  return result?.role === 'tool' && result.tool === tool.id ? { tool, text, said: resultTextOf(result.content) } : undefined;
+}
+
+async function firstFitting(commands: RegisteredTool[], text: string): Promise<RegisteredTool | undefined> {
+  for (const tool of commands) if ((await tool.problemsOf({ text })).length === 0) return tool;
   return undefined;
 }
 

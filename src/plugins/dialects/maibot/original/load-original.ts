@@ -17,10 +17,7 @@ import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
 const MODULES = ['__init__', 'capabilities', 'commands', 'loaded_plugin', 'messages', 'models', 'patterns', 'refused', 'scan_source', 'sending'];
 const PROGRAMS: DialectPrograms = {
   entry: 'maibot_host.py',
-  files: programsAt(import.meta.url, [
-    'maibot_host.py',
-    ...MODULES.map((name) => `longshore_maibot/${name}.py`),
-  ]),
+  files: programsAt(import.meta.url, ['maibot_host.py', ...MODULES.map((name) => `longshore_maibot/${name}.py`)]),
 };
 
 /** What a handler of MaiBot returns, as a result of a tool. */

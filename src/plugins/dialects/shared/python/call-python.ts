@@ -28,7 +28,11 @@ export interface PythonCall {
  * Calls a tool of the plugin in its sandbox. The answer is in the journal of the sandbox, with what the plugin has sent: another worker that attaches to the
  * call sends the same, and the messages of a call are sent once.
  */
-export async function callPython({ server, tool, timeoutMs, caller, resultOf, keepsTexts = false }: PythonCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+export async function callPython(
+  { server, tool, timeoutMs, caller, resultOf, keepsTexts = false }: PythonCall,
+  input: JsonObject,
+  context: ToolContext,
+): Promise<ToolResult> {
   const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
   const answer = await context.sandbox.callServer(server, request, { timeoutMs, ask: answerQuestion });
   if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);

@@ -28,6 +28,9 @@ _PLACES = {
 }
 
 
+_NOT_WORD = ('CATEGORY', codes.CATEGORY_NOT_WORD)
+
+
 class _Unsupported(Exception):
     pass
 
@@ -84,8 +87,12 @@ def _group(code: str, argument: Any, flags: int) -> str:
 
 
 def _class(members: list[tuple[str, Any]], negated: bool, flags: int) -> str:
-    if len(members) == 1 and members[0] == ('CATEGORY', codes.CATEGORY_NOT_WORD):
+    if members == [_NOT_WORD]:
         return f'[{"" if negated else "^"}{_WORD}]'
+    if _NOT_WORD in members:
+        # A class cannot contain a negated one.
+        either = '|'.join(_class([member], False, flags) for member in members)
+        return f'(?:(?!{either})[\\s\\S])' if negated else f'(?:{either})'
     return f'[{"^" if negated else ""}{"".join(_member(kind, value, flags) for kind, value in members)}]'
 
 

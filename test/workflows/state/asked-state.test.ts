@@ -1,0 +1,43 @@
+import type { ConversationInput } from '../../../src/contracts/conversation.ts';
+import { countAsked, modelLeft } from '../../../src/workflows/state/asked-state.ts';
+import { budgetLeft } from '../../../src/workflows/state/budget-state.ts';
+import { openConversation, startTurn, takeMessage } from '../../../src/workflows/state/conversation-state.ts';
+import { input } from './conversation-input.ts';
+
+const CALL = 'call_1';
+
+function turnWith(budget: ConversationInput['limits']['budget']) {
+  const data = openConversation({ ...input, limits: { ...input.limits, budget } });
+  takeMessage(data, { messageId: 'm1' }, 'turn_1');
+  startTurn(data, 0);
+  return data;
+}
+
+test('a call may use what is left of the budget, and nothing is bounded that has no budget', () => {
+  expect(modelLeft(turnWith({ tokens: 1_000, costUsd: 2 }), CALL, 0)).toEqual({ tokens: 1_000, costUsd: 2 });
+  expect(modelLeft(turnWith({}), CALL, 0)).toEqual({});
+});
+
+test('what a call has asked counts once, however often the call is attached to', () => {
+  const data = turnWith({ tokens: 1_000, costUsd: 2 });
+  countAsked(data, CALL, { inputTokens: 300, outputTokens: 40, costUsd: 0.5 });
+  countAsked(data, CALL, { inputTokens: 300, outputTokens: 40, costUsd: 0.5 });
+  expect([data.tokensUsed, data.costUsd]).toEqual([340, 0.5]);
+  countAsked(data, CALL, { inputTokens: 400, outputTokens: 60, costUsd: 0.75 });
+  expect([data.tokensUsed, data.costUsd]).toEqual([460, 0.75]);
+  countAsked(data, 'call_2', { inputTokens: 10, outputTokens: 0, costUsd: 0 });
+  expect(data.tokensUsed).toBe(470);
+});
+
+test('an attach is told what is left with what the call has used, which it knows itself', () => {
+  const data = turnWith({ tokens: 1_000, costUsd: 2 });
+  countAsked(data, CALL, { inputTokens: 300, outputTokens: 40, costUsd: 0.5 });
+  expect(modelLeft(data, CALL, 0)).toEqual({ tokens: 1_000, costUsd: 2 });
+  expect(modelLeft(data, 'call_2', 0)).toEqual({ tokens: 660, costUsd: 1.5 });
+});
+
+test('a question whose cost is not known uses up the budget of cost', () => {
+  const data = turnWith({ costUsd: 2 });
+  countAsked(data, CALL, { inputTokens: 300, outputTokens: 40, costUsd: null });
+  expect(budgetLeft(data, 0)).toEqual([{ kind: 'cost', limit: 2, left: 0 }]);
+});
