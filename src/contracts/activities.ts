@@ -65,6 +65,8 @@ export interface CallModelArgs extends OfferLimits {
   repairs?: true;
   /** How often the prompt of this step was made smaller. Absent from workers of earlier versions, which do not do so. */
   compactions?: number;
+  /** A user has written the message that began the turn, and it may be a command of a plugin, whose answers are these steps. */
+  mayBeCommand?: true;
   /** Messages that are accepted before the model is called, and the status from then on. */
   accepts?: { messages: AcceptedMessage[]; status: ConversationStatus };
 }

@@ -6,7 +6,8 @@ import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish, m
 import { approveCalls } from './approve-calls.ts';
 import { compactForStep, serveContextWish } from './compact.ts';
 import { exhaustedBudget, pauseForBudget, sharedParts, storageLimit } from './state/budget-state.ts';
-import type { Turn } from './state/conversation-data.ts';
+import type { ConversationData, Turn } from './state/conversation-data.ts';
+import { isOfUser } from './state/judge-state.ts';
 import { offerLimits } from './state/sub-agents.ts';
 import { countStep, finishTurn, mustEnd, takeSteers } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
@@ -19,6 +20,9 @@ import { newId, unlessEnded, type RunningConversation } from './running.ts';
 const NOTED_BY_CODE = 'noted-by-code';
 /** Patch id. Turns that started before the patch accept each message with an activity of its own. */
 const ACCEPT_WITH_MODEL = 'accept-with-model';
+
+/** The steps of a command, from 0: its call, and what it said. */
+const LAST_OF_COMMAND = 1;
 
 interface TurnEnd {
   outcome: TurnOutcome;
@@ -222,6 +226,12 @@ function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: 
     ...(turn.outputOf !== undefined && { outputOf: turn.outputOf }),
     ...(turn.repairs && { repairs: turn.repairs }),
     ...(accepts && { accepts }),
+    ...(step <= LAST_OF_COMMAND && isByUser(data, turn) && { mayBeCommand: true as const }),
   };
   return unlessEnded(running, () => callModel(args));
+}
+
+/** Whether a user has written the message that began the turn: not a model to its sub-agent, and not a sub-agent at its end. */
+function isByUser({ parent }: ConversationData, { message }: Turn): boolean {
+  return !parent && message !== undefined && isOfUser(message);
 }

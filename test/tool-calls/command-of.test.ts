@@ -30,7 +30,7 @@ const called = (tool: string): TranscriptEntry => ({ role: 'assistant', parts: [
 const result = (tool: string): TranscriptEntry => ({ role: 'tool', callId: 'call_1', tool, content: [{ type: 'text', text: 'High.' }], isError: false });
 const find = (step: number, entries: TranscriptEntry[], tools = agent.tools) => {
   const transcript = entries.map((entry, index): StoredEntry => ({ seq: index + 1, turnId: 'turn_1', at: '', entry }));
-  return commandOf(registry, { ...agent, tools }, transcript, { turnId: 'turn_1', step });
+  return commandOf(registry, { ...agent, tools }, transcript, { turnId: 'turn_1', step, ...(step < 2 && { mayBeCommand: true }) });
 };
 
 test('the first command that a message fits is called', async () => {
@@ -49,7 +49,7 @@ test('when the command has been called, its result is said', async () => {
   expect(await find(2, entries)).toBeUndefined();
 });
 
-test('the model answers where the user has written something since, and where it has made the call itself', async () => {
+test('the model answers where another message has joined the turn, and where it has made the call itself', async () => {
   expect(await find(1, [said('/tide'), called('tides:command.all'), result('tides:command.all'), said('Thanks')])).toBeUndefined();
   expect(await find(1, [said('the tide'), called('tides:command.all'), result('tides:command.all')])).toBeUndefined();
   expect(await find(1, [said('/tide'), called('tides:tide'), result('tides:tide')])).toBeUndefined();

@@ -1,3 +1,4 @@
+import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import type { StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
@@ -10,34 +11,29 @@ export interface CalledCommand {
   said?: string;
 }
 
-interface Place {
-  turnId: string;
-  /** Number of the step in its turn, from 0. */
-  step: number;
-}
+type Place = Pick<CallModelArgs, 'turnId' | 'step' | 'mayBeCommand'>;
 
 /**
- * The command that the newest message of a turn calls: the first of the agent's commands, by their ids, whose pattern it fits. Undefined where the model answers:
- * also when the user has written something since the command was called. The same for every attempt at the step.
+ * The command that the message of a turn calls: the first of the agent's commands, by their ids, whose pattern it fits. Undefined where the model answers:
+ * also when another message has joined the turn. The same for every attempt at the step.
  */
 export async function commandOf(
   registry: Registry,
   agent: Agent,
   transcript: readonly StoredEntry[],
-  { turnId, step }: Place,
+  { turnId, step, mayBeCommand }: Place,
 ): Promise<CalledCommand | undefined> {
-  if (step > 1) return undefined;
+  if (!mayBeCommand) return undefined;
   const commands = registry.forAgent(agent).filter(({ isCommand }) => isCommand);
   if (commands.length === 0) return undefined;
   const ofTurn = transcript.filter((stored) => stored.turnId === turnId).map(({ entry }) => entry);
-  const at = ofTurn.findLastIndex(({ role }) => role === 'user');
-  const message = ofTurn[at];
-  if (message?.role !== 'user') return undefined;
+  const [message, ...others] = ofTurn.filter((entry) => entry.role === 'user');
+  if (!message || others.length > 0) return undefined;
   const text = textOf(message);
   const tool = await firstFitting(commands, text);
   if (!tool || step === 0) return tool && { tool, text };
-  const result = ofTurn.slice(at + 1).find((entry) => entry.role === 'tool');
-  return result?.role === 'tool' && result.tool === tool.id ? { tool, text, said: resultTextOf(result.content) } : undefined;
+  const result = ofTurn.find((entry) => entry.role === 'tool');
+  return result?.tool === tool.id ? { tool, text, said: resultTextOf(result.content) } : undefined;
 }
 
 async function firstFitting(commands: RegisteredTool[], text: string): Promise<RegisteredTool | undefined> {

@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { anySignal } from '../../common/any-signal.ts';
+import { createTurns } from '../../common/turns.ts';
 import { modelName } from '../../common/model-name.ts';
 import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
@@ -57,11 +58,13 @@ function toolSandbox(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal, at
 /** What the plugin in a sandbox of its own may use for its n-th question. */
 function hostsOfQuestions({ args, agent, models, store }: ToolRun, signal: AbortSignal): (number: number) => HostOfQuestion {
   const { attempt } = Context.current().info;
+  // One after the other: each question knows what those before it have used, and a plugin that asks often reads the transcript no more than once at a time.
+  const { inTurn } = createTurns();
   let asked = 0;
   return (number) => ({
-    askModel: (question) => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${attempt}-${++asked}`, question),
+    askModel: (question) => inTurn(() => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${attempt}-${++asked}`, question)),
     modelName: agent ? modelName(agent) : '',
-    saidSoFar: async () => saidSoFar(await store.transcript.read(args.conversationId)),
+    saidSoFar: () => inTurn(async () => saidSoFar(await store.transcript.read(args.conversationId))),
   });
 }
 

@@ -80,6 +80,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     expect((await runLine(undefined, ['sandbox', 'logs', sandboxId], { environment })).out).toMatch(/^mcp-plugin-[0-9a-f]{16} +running/m);
     const logged = await within('default', 'cat /home/.longshore/execs/mcp-plugin-*/stderr');
     expect(logged).toContain('INFO plugin.harbour.tides: loaded with http://tides.test\na line that is not part of the protocol\n');
+    expect(logged).toMatch(/SystemExit: broken\nINFO plugin\.harbour\.tides: begun\nINFO plugin\.harbour\.tides: started\n/);
     expect(await within('default', 'cat data/log')).toBe('begin a\nend a\n');
     await chat.close();
   }, 300_000);
@@ -164,6 +165,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
     expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
     expect(out).toContain('\nharbour.tides:command.tide (tool, hidden, own)\n');
+    expect(out).toContain('warning: Its parts of the kind EVENT_HANDLER are not run, only its tools and commands are: message (on_message)\n');
     expect(out).toContain('warning: Its command odd is not run, because its pattern cannot be used for messages: "^(a)?(?(1)b|c)$"\n');
     expect(out).toContain(
       'warning: It uses render.html2png, which is refused when it is called: make an image with a package, such as pillow, and send it with ctx.send.image\n',

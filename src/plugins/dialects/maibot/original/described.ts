@@ -32,8 +32,8 @@ export const describedSchema = z.object({
     )
     .max(200),
   configSchema: json.nullable(),
-  /** Parts of it that are not tools. */
-  others: z.array(z.object({ type: z.string().max(100), name: z.string().max(200) })).max(500),
+  /** Parts of it that are not run, with the event or hook that they are for. */
+  others: z.array(z.object({ type: z.string().max(100), name: z.string().max(200), of: z.string().max(200) })).max(500),
   /** What it asks of its host, by its source. */
   capabilities: z.array(z.object({ name: z.string().max(200), refusal: z.string().max(500).nullable() })).max(500),
   /** Modules of MaiBot itself that it imports. */

@@ -14,7 +14,7 @@ import { describedSchema, type Described } from './described.ts';
 import { idOf } from './id-of.ts';
 import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
 
-const MODULES = ['__init__', 'capabilities', 'commands', 'loaded_plugin', 'messages', 'models', 'patterns', 'refused', 'scan_source', 'sending'];
+const MODULES = ['__init__', 'capabilities', 'commands', 'events', 'loaded_plugin', 'messages', 'models', 'patterns', 'refused', 'scan_source', 'sending'];
 const PROGRAMS: DialectPrograms = {
   entry: 'maibot_host.py',
   files: programsAt(import.meta.url, ['maibot_host.py', ...MODULES.map((name) => `longshore_maibot/${name}.py`)]),
@@ -69,7 +69,7 @@ function toolsOf({ tools }: Described, { own, server }: Reached, resultOf: Resul
 /** What of the plugin does not work here. */
 function warningsAbout({ plugins }: Manifest, { tools, commands, others, capabilities, foreign }: Described): string[] {
   const kinds = [...new Set(others.map(({ type }) => type))];
-  const namesOf = (kind: string) => others.flatMap(({ type, name }) => (type === kind ? [name] : [])).join(', ');
+  const namesOf = (kind: string) => others.flatMap(({ type, name, of }) => (type === kind ? [of === '' ? name : `${name} (${of})`] : [])).join(', ');
   return [
     ...(tools.length + commands.length === 0 ? ['It has no tools and no commands, so agents have no use for it.'] : []),
     ...commands.flatMap(({ name, given, pattern }) =>

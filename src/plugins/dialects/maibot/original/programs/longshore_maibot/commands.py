@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longshore_host.calls import Call
 from longshore_maibot.messages import message_of
 from longshore_maibot.patterns import beginning_with, schema_pattern_of
+
+if TYPE_CHECKING:
+    from longshore_host.calls import Call
 
 BEGINNING = 'command:'
 """Of the name under which a command is called."""

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from longshore_host.calls import Call, current
 from longshore_host.stdio import RequestFailed
-from longshore_maibot import commands
+from longshore_maibot import commands, events
 from longshore_maibot.capabilities import Capabilities
 from longshore_maibot.scan_source import scan
 
@@ -51,10 +51,12 @@ class LoadedPlugin:
         self._is_loaded = True
         # A plugin may make components when it is loaded.
         self._components = list(self._plugin.get_components())
+        await events.tell(self._handlers(), events.START)
 
     async def unload(self) -> None:
         if not self._is_loaded:
             return
+        await events.tell(self._handlers(), events.STOP)
         try:
             await _await(self._plugin.on_unload())
         except Exception:
@@ -68,9 +70,8 @@ class LoadedPlugin:
         return [commands.described(name, about, _timeout_of(about)) for name, about in found]
 
     def describe(self) -> dict[str, Any]:
-        kinds = [(_kind_of(component), str(component.get('name', ''))) for component in self._components]
-        others = [{'type': kind, 'name': name} for kind, name in kinds if kind not in ('TOOL', 'COMMAND')]
-        others += [{'type': 'LLM_PROVIDER', 'name': str(provider.get('name', ''))} for provider in _providers_of(self._plugin)]
+        others = [_other_of(component) for component in self._components if not _is_run(component)]
+        others += [{'type': 'LLM_PROVIDER', 'name': str(provider.get('name', '')), 'of': ''} for provider in _providers_of(self._plugin)]
         model = type(self._plugin).get_config_model()
         schema = None if model is None else _plain(model.model_json_schema())
         return {'tools': self.tools(), 'commands': self.commands(), 'others': others, 'configSchema': schema, **scan(self._code)}
@@ -96,6 +97,11 @@ class LoadedPlugin:
         finally:
             call.over = True
             current.reset(token)
+
+    def _handlers(self) -> list[tuple[dict[str, Any], Callable[..., Any]]]:
+        found = [_about(component) for component in self._components if _kind_of(component) == 'EVENT_HANDLER']
+        handlers = [(about, getattr(self._plugin, str(about.get('handler_name', '')), None)) for about in found]
+        return [(about, handler) for about, handler in handlers if callable(handler)]
 
     async def _run(self, component: dict[str, Any], arguments: dict[str, Any], caller: dict[str, Any]) -> Any:
         handler_name = str(_about(component).get('handler_name') or component['name'])
@@ -136,6 +142,16 @@ def _accepted(handler: Callable[..., Any], arguments: dict[str, Any], caller: di
 
 def _kind_of(component: dict[str, Any]) -> str:
     return str(component.get('type', '')).upper()
+
+
+def _is_run(component: dict[str, Any]) -> bool:
+    kind = _kind_of(component)
+    return kind in ('TOOL', 'COMMAND') or (kind == 'EVENT_HANDLER' and events.event_of(_about(component)) in (events.START, events.STOP))
+
+
+def _other_of(component: dict[str, Any]) -> dict[str, str]:
+    about = _about(component)
+    return {'type': _kind_of(component), 'name': str(component.get('name', '')), 'of': str(about.get('hook') or events.event_of(about))[:200]}
 
 
 def _tool_of(component: dict[str, Any]) -> dict[str, Any]:

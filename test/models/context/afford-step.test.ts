@@ -1,5 +1,5 @@
-import { affordStep } from '../../src/models/context/afford-step.ts';
-import type { StoredEntry } from '../../src/contracts/transcript.ts';
+import { affordStep } from '../../../src/models/context/afford-step.ts';
+import type { StoredEntry } from '../../../src/contracts/transcript.ts';
 
 const at = '2027-01-31T09:00:00.000Z';
 const said = (inputTokens: number, outputTokens: number): StoredEntry => ({

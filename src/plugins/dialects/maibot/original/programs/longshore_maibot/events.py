@@ -1,0 +1,48 @@
+"""Event handlers, for the events that there are here: the start of the plugin's process and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import Any, Callable
+
+START = 'on_start'
+STOP = 'on_stop'
+_running: set[asyncio.Future[Any]] = set()
+"""The loop itself keeps no task."""
+
+
+def event_of(about: dict[str, Any]) -> str:
+    given = about.get('event_type', '')
+    return str(getattr(given, 'value', given))
+
+
+async def tell(handlers: list[tuple[dict[str, Any], Callable[..., Any]]], event: str) -> None:
+    """Runs the handlers of an event, those with more weight first. One that does not intercept the event is not waited for, unless the process ends."""
+    of_event = [(about, handle) for about, handle in handlers if event_of(about) == event]
+    for about, handle in sorted(of_event, key=lambda pair: -_weight_of(pair[0])):
+        running = asyncio.ensure_future(_run(handle, event))
+        if about.get('intercept_message') or event == STOP:
+            await running
+        else:
+            _running.add(running)
+            running.add_done_callback(_running.discard)
+
+
+async def _run(handle: Callable[..., Any], event: str) -> None:
+    try:
+        given = {'event_type': event, 'message': None}
+        parameters = inspect.signature(handle).parameters
+        takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+        result = handle(**{name: value for name, value in given.items() if takes_all or name in parameters})
+        if inspect.isawaitable(result):
+            await result
+    # Code of a stranger may raise anything, also to end the process.
+    except (Exception, SystemExit):
+        logging.exception('a handler of the event %s failed', event)
+
+
+def _weight_of(about: dict[str, Any]) -> float:
+    weight = about.get('weight')
+    return weight if isinstance(weight, (int, float)) else 0
