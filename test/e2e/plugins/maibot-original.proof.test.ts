@@ -39,7 +39,7 @@ beforeAll(async () => {
     sailor: agent([...tides, { say: 'Denied.' }, ...tides, { say: 'Granted.' }, ...tides, { say: 'Revoked.' }]),
     writer: agent([{ call: `${ID}:wait`, with: { line: 'a' } }, { say: 'Written.' }]),
     stopper: agent([{ call: `${ID}:wait`, with: { line: 'b' } }, { call: `${ID}:wait`, with: { line: 'c' } }, { say: 'Went on.' }]),
-    counter: agent([count, count, { say: 'Counted.' }, count, { say: 'Again.' }]),
+    counter: agent([count, count, { say: 'Counted.' }, { call: `${ID}:made`, with: { task: 'sail' } }, count, { say: 'Again.' }]),
     looker: agent([{ call: `${ID}:look` }, { call: `${ID}:paint` }, { say: 'Seen.' }]),
   });
   Object.assign(installation.environment, { HARBOUR_SECRET: 'sesame', LONGSHORE_EGRESS_ADDRESSES: ADDRESS });
@@ -137,7 +137,10 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     await runCommand('docker', ['kill', row?.containerName ?? '']);
     await chat.send('Again.');
     expect(await chat.reply()).toBe('Again.');
-    expect(await last(chat)).toEqual({ total: 3, in_memory: 1 });
+    expect((await resultsOf(chat)).slice(-2)).toEqual([
+      { made: 'made', task: 'sail', stream: true },
+      { total: 3, in_memory: 1 },
+    ]);
     await chat.close();
 
     const other = await start('looker', 'another');
@@ -161,7 +164,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
   test('plugins check says what it offers and what of it does not work here, before any agent has it', async () => {
     const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
     expect(code).toBe(0);
-    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 14 tools\npermissions: none\nconfiguration: \{/);
+    expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 15 tools\npermissions: none\nconfiguration: \{/);
     expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
     expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
     expect(out).toContain('\nharbour.tides:command.tide (tool, hidden, own)\n');

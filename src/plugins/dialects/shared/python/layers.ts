@@ -94,14 +94,14 @@ const HOW_TO_INSTALL =
 
 /** The errors of pip, without credentials that the address of an index may contain. */
 function wordsOf(output: string): string {
-  const errors = output.split('\n').filter((line) => line.startsWith('ERROR: '));
-  const words = errors.map((line) =>
-    line
-      .replace('ERROR: ', '')
-      .replaceAll(/\/\/[^/@\s]*@/g, '//')
-      .trim(),
-  );
-  return words.slice(0, 3).join('; ').slice(0, 500) || 'pip failed without a word';
+  const safe = output
+    .replaceAll(/\/\/[^/@\s]*@/g, '//')
+    .trimEnd()
+    .split('\n');
+  const words = safe.filter((line) => line.startsWith('ERROR: ')).map((line) => line.replace('ERROR: ', '').trim());
+  // What is wrong with pip itself is in the last line.
+  const told = words.every((word) => word === 'Exception:') ? [safe.at(-1) ?? ''] : words;
+  return told.slice(0, 3).join('; ').slice(0, 500) || 'pip failed without a word';
 }
 
 async function place(kind: string, files: ReadonlyMap<string, Buffer>, directory: string): Promise<Layer> {

@@ -107,7 +107,7 @@ class LoadedPlugin:
         handler_name = str(_about(component).get('handler_name') or component['name'])
         handler = getattr(self._plugin, handler_name, None)
         if handler is None:
-            return await self._plugin.invoke_component(handler_name, **{**caller, **arguments})
+            return await self._plugin.invoke_component(str(component['name']), **{**caller, **arguments})
         return await _await(handler(**_accepted(handler, arguments, caller)))
 
 
