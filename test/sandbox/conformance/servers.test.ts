@@ -1,10 +1,31 @@
 import { readFile } from 'node:fs/promises';
 import type { SandboxServer, ServerRequestOptions } from '../../../src/sandbox/api/host-methods.ts';
+import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 import { until } from '../lifecycle/support.ts';
 import { BACKENDS, type Backend } from './backends.ts';
 
 const PROGRAM = new URL('../../fixtures/mcp/guest-server.cjs', import.meta.url);
+const PROGRAMS = new URL('../../../src/plugins/dialects/shared/python/programs/longshore_host/', import.meta.url);
+/** A server that asks the worker in each request. */
+const ASKING = `import asyncio
+from longshore_host.questions import QuestionFailed, ask, take_channel
+from longshore_host.stdio import Connection
+
+async def answer(method, params):
+    if method == 'initialize':
+        return {'protocolVersion': params['protocolVersion'], 'capabilities': {}, 'serverInfo': {'name': 'asking', 'version': '1'}}
+    take_channel(params)
+    try:
+        return {'told': await ask('tide', 'north')}
+    except QuestionFailed as problem:
+        return {'failed': str(problem)}
+
+asyncio.run(Connection.take_stdio().serve(answer))
+`;
+
+const refuse = (handle: WorkerHandle, { execId, number }: MethodCall) =>
+  handle.answerMethod(execId, number, { error: { code: 'TOOL_FAILED', message: 'not today' } });
 
 function serverOf(name: string, more: Partial<SandboxServer> = {}): SandboxServer {
   return { name, command: 'node', args: ['../guest-server.cjs'], env: { SECRET: 'hunter2' }, directory: name, ...more };
@@ -17,7 +38,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     backend = await open();
     ({ handle } = backend);
     await handle.writeFile('guest-server.cjs', await readFile(PROGRAM));
-    for (const name of ['one', 'slow', 'dying', 'changed', 'growing']) await handle.createDirectory(name);
+    for (const name of ['one', 'slow', 'dying', 'changed', 'growing', 'asking', 'asking/longshore_host']) await handle.createDirectory(name);
   });
   afterAll(async () => {
     await backend?.[Symbol.asyncDispose]();
@@ -53,6 +74,42 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     expect(await call(one, 'append', { line: 'a', until: 'go-on' }, { execId: 'call_a-1' })).toEqual(answered('wrote a'));
     expect(lines).toEqual(['began a']);
     expect(await logOf('one')).toBe('begin a\nend a\n');
+  });
+
+  test('a server asks the worker about its request; another worker that takes the request over gets the question, too', async () => {
+    const asking: SandboxServer = { name: 'asking', command: 'python3', args: ['-u', 'asking.py'], env: {}, directory: 'asking' };
+    for (const module of ['__init__', 'questions', 'stdio']) {
+      await handle.writeFile(`asking/longshore_host/${module}.py`, await readFile(new URL(`${module}.py`, PROGRAMS)));
+    }
+    await handle.writeFile('asking/asking.py', ASKING);
+    const ask = (options: ServerRequestOptions) => handle.callServer(asking, { method: 'tools/call', params: {} }, options);
+    expect(await ask({})).toMatchObject({ result: { failed: 'the host can be asked only during a call of a tool' } });
+    const letGo = new AbortController();
+    const calls: MethodCall[] = [];
+    const first = ask({
+      execId: 'call_q-1',
+      signal: letGo.signal,
+      onMethodCall(call) {
+        calls.push(call);
+        letGo.abort();
+      },
+    });
+    await expect(first).rejects.toMatchObject({ code: 'DETACHED' });
+    const second = ask({
+      execId: 'call_q-1',
+      isBegun: true,
+      onMethodCall(call) {
+        calls.push(call);
+        void handle.answerMethod(call.execId, call.number, { ok: { tide: 'high' } });
+      },
+    });
+    expect(await second).toMatchObject({ outcome: 'answered', result: { told: { tide: 'high' } } });
+    const question = { execId: 'call_q-1', number: 1, tool: 'longshore:context', arguments: { what: 'tide', args: ['north'] } };
+    expect(calls).toEqual([
+      { ...question, repeated: false },
+      { ...question, repeated: true },
+    ]);
+    expect(await ask({ execId: 'call_q-2', onMethodCall: (call) => void refuse(handle, call) })).toMatchObject({ result: { failed: 'not today' } });
   });
 
   test('a request that runs out of time, or is killed, is cancelled at the server', async () => {
@@ -102,7 +159,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
   test('servers are ended with what they have started, and the next caller that starts them learns of it', async () => {
     const [kept, ended] = [serverOf('one'), serverOf('growing')];
     await Promise.all([call(kept, 'count'), call(ended, 'count')]);
-    expect(await handle.endServers(['one', 'slow', 'dying', 'changed', 'unknown'])).toEqual(['growing']);
+    expect(await handle.endServers(['one', 'slow', 'dying', 'changed', 'asking', 'unknown'])).toEqual(['growing']);
     await until(async () => (await handle.serverMark('growing')) === undefined, 'it is gone');
     expect(await handle.serverMark('one')).toBe('');
     const restarted: string[] = [];
