@@ -16,7 +16,8 @@ const modelQuestion = z.strictObject({
   maxOutputTokens: z.int().min(1).max(1_000_000).optional(),
 });
 
-const MOST_CHARACTERS = 300_000;
+/** Each takes six bytes of the answer at most. */
+const MOST_CHARACTERS = 150_000;
 const LONGEST_MESSAGE = 20_000;
 
 /**
