@@ -64,20 +64,10 @@ export function createExecuteTool(parts: Parts) {
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args, registry);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
-    const output = outputOf(args, log);
+    const output = outputOf(store, args, log);
     const isNested = within !== undefined;
     const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested, models, agent };
     return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
-  }
-
-  function outputOf({ conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
-    return createOutputEvents({
-      callId,
-      turnId,
-      stepId,
-      append: (events) => store.events.append(conversationId, events),
-      onProblem: (error) => log.warn({ err: error }, 'output could not be stored as events'),
-    });
   }
 
   /** The id was used with other arguments: an edit that came too late, or a forged call. A running call keeps its own result. */
@@ -99,6 +89,16 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, opened, registry, tool }, call);
   }
+}
+
+function outputOf({ events }: ActivityDependencies['store'], { conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {
+  return createOutputEvents({
+    callId,
+    turnId,
+    stepId,
+    append: (written) => events.append(conversationId, written),
+    onProblem: (error) => log.warn({ err: error }, 'output could not be stored as events'),
+  });
 }
 
 /** What the questions of a call to the model have used, of all attempts at it. */

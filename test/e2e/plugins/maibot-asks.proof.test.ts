@@ -3,12 +3,12 @@ import type { Chat } from '../../../src/client.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { runLine } from '../../cli/support.ts';
-import { canInstallSdk } from '../../support/python-packages.ts';
+import { canInstall } from '../../support/python-packages.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
 
 const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-original', import.meta.url));
 const ID = 'harbour.tides';
-const withSdk = (await canInstallSdk()) ? describe : describe.skip;
+const withSdk = (await canInstall('maibot-plugin-sdk')) ? describe : describe.skip;
 const answer = { say: 'High at noon.', usage: { inputTokens: 300, outputTokens: 40 } };
 const agent = (steps: object[], more: object = {}) => ({
   plugins: [PLUGIN],

@@ -82,7 +82,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
       await handle.writeFile(`asking/longshore_host/${module}.py`, await readFile(new URL(`${module}.py`, PROGRAMS)));
     }
     await handle.writeFile('asking/asking.py', ASKING);
-    const ask = (options: ServerRequestOptions) => handle.callServer(asking, { method: 'tools/call', params: {} }, options);
+    const ask = (options: ServerRequestOptions) => handle.callServer(asking, { method: 'tools/call', params: {} }, { hasChannel: true, ...options });
     expect(await ask({})).toMatchObject({ result: { failed: 'the host can be asked only during a call of a tool' } });
     const letGo = new AbortController();
     const calls: MethodCall[] = [];

@@ -53,7 +53,7 @@ interface Following {
 }
 
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel = false, asStarted = false } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel, asStarted = false } = options;
   let restart: string | undefined;
   const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
   const spec: ExecSpec = {
@@ -69,7 +69,7 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
   const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
   // The leading newline ends a line that an earlier worker may have sent only in part.
-  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, ...(hasChannel && { hasChannel }), ...request })}\n`), { end: true });
+  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, hasChannel, ...request })}\n`), { end: true });
   given.catch(() => undefined);
   const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
   if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
