@@ -67,7 +67,7 @@ export async function askForServer(running: RunningConversation, place: StepPlac
   const { settlement, message } = (await askAboutMethod(running, place, code, question)) ?? ANSWERED;
   if (isAlone && !data.paused) startWork(data, Date.now());
   await settle(running, place, question, settlement, message);
-  closeQuestion(data, asked);
+  closeQuestion(asked);
 }
 
 /** The result of a call that must not run, or of a question that nobody can be asked, whatever a person would say. */

@@ -6,7 +6,7 @@ import { executeTool, interruptCall } from './activities.ts';
 import { countAsked, modelLeft } from './state/asked-state.ts';
 import { storageLimit } from './state/budget-state.ts';
 import { askForServer } from './ask-about-method.ts';
-import { newQuestions } from './state/questions.ts';
+import { dropQuestions, newQuestions } from './state/questions.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { endSubAgent, leaveInBackground, shareOf } from './state/sub-agents.ts';
 import { letGoOfSubAgent } from './sub-agents.ts';
@@ -87,6 +87,7 @@ function leave(running: RunningConversation, attached: Attached, end: AttachEnd)
   asker.ended = true;
   const withdraw = (): AttachEnd => {
     data.runningCalls = data.runningCalls.filter(({ callId }) => callId !== call.callId);
+    dropQuestions(data, call.callId);
     running.show();
     if (!scope.consideredCancelled) round.scopes?.push(scope);
     return end;

@@ -92,6 +92,8 @@ export interface OpenQuestion {
   isTaken: boolean;
   /** The server no longer wants the answer. */
   isWithdrawn: boolean;
+  /** Its end is in the ledger. */
+  hasEnded: boolean;
 }
 
 /** The whole state of a conversation; only the state modules of this folder change it. */

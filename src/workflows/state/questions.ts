@@ -17,8 +17,8 @@ export function takeQuestion(data: ConversationData, { callId, question, withdra
     return;
   }
   const runs = data.runningCalls.some((call) => call.callId === callId);
-  if (callId === undefined || withdrawn || !runs || open.filter(({ ofCall }) => ofCall === callId).length >= MOST_OPEN) return;
-  data.questions = [...open, { ofCall: callId, question, isTaken: false, isWithdrawn: false }];
+  if (callId === undefined || withdrawn || !runs || open.filter(({ ofCall, hasEnded }) => ofCall === callId && !hasEnded).length >= MOST_OPEN) return;
+  data.questions = [...open, { ofCall: callId, question, isTaken: false, isWithdrawn: false, hasEnded: false }];
 }
 
 /** Anyone who may signal workflows can send anything. */
@@ -33,7 +33,14 @@ export function newQuestions({ questions = [] }: ConversationData, callId: strin
   return found;
 }
 
-export function closeQuestion(data: ConversationData, closed: OpenQuestion): void {
-  data.questions = data.questions?.filter((one) => one !== closed) ?? [];
+/** It stays known while its call runs: another attempt at the call may ask it again before it finds the answer in the ledger. */
+export function closeQuestion(closed: OpenQuestion): void {
+  closed.hasEnded = true;
+}
+
+/** Forgets the questions of a call that has ended. */
+export function dropQuestions(data: ConversationData, callId: string): void {
+  if (!data.questions) return;
+  data.questions = data.questions.filter(({ ofCall }) => ofCall !== callId);
   if (data.questions.length === 0) delete data.questions;
 }

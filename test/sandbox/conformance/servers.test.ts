@@ -57,7 +57,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     );
     expect(await call(one, 'secret')).toEqual(answered(`hunter2 in ${(await handle.run('pwd', { cwd: 'one' })).stdout.text.trim()}`));
     expect(await handle.callServer(one, { method: 'tools/list', params: {} })).toMatchObject({ outcome: 'answered', result: { nextCursor: 'more' } });
-    expect(await call(one, 'refuse')).toEqual({ outcome: 'refused', code: -32602, message: 'not today' });
+    expect(await call(one, 'refuse')).toEqual({ outcome: 'refused', code: -32602, message: 'not today', server: { name: 'guest', version: '2.0.0' } });
     expect(restarted).toEqual([]);
   });
 

@@ -1,11 +1,11 @@
 import type { ProposedCall } from '../../../src/contracts/activities.ts';
 import type { ConversationData } from '../../../src/workflows/state/conversation-data.ts';
-import { closeQuestion, newQuestions, takeQuestion } from '../../../src/workflows/state/questions.ts';
+import { closeQuestion, dropQuestions, newQuestions, takeQuestion } from '../../../src/workflows/state/questions.ts';
 
 const question = (callId: string, tool = 'far:elicitation/create') => ({ callId, tool }) as ProposedCall;
 const running = () => ({ runningCalls: [{ callId: 'call_1', tool: 'far:book' }] }) as Partial<ConversationData> as ConversationData;
 
-test('a question of a running call is asked once, and is gone when it is closed', () => {
+test('a question of a running call is asked once, also when another attempt asks it again after its end', () => {
   const data = running();
   takeQuestion(data, { callId: 'call_1', question: question('q1') });
   takeQuestion(data, { callId: 'call_1', question: question('q1') });
@@ -15,7 +15,10 @@ test('a question of a running call is asked once, and is gone when it is closed'
   expect(newQuestions(data, 'call_1')).toEqual([]);
   takeQuestion(data, { callId: 'call_1', question: question('q1'), withdrawn: true });
   expect(asked?.isWithdrawn).toBe(true);
-  closeQuestion(data, asked!);
+  closeQuestion(asked!);
+  takeQuestion(data, { callId: 'call_1', question: question('q1') });
+  expect(newQuestions(data, 'call_1')).toEqual([]);
+  dropQuestions(data, 'call_1');
   expect(data.questions).toBeUndefined();
 });
 
@@ -35,5 +38,9 @@ test.each([
 test('a call has a limited number of open questions', () => {
   const data = running();
   for (let n = 0; n < 30; n += 1) takeQuestion(data, { callId: 'call_1', question: question(`q${n}`) });
-  expect(newQuestions(data, 'call_1')).toHaveLength(20);
+  const asked = newQuestions(data, 'call_1');
+  expect(asked).toHaveLength(20);
+  closeQuestion(asked[0]!);
+  takeQuestion(data, { callId: 'call_1', question: question('q31') });
+  expect(newQuestions(data, 'call_1')).toHaveLength(1);
 });

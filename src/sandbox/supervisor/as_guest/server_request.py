@@ -78,15 +78,13 @@ def _is_whole(line: bytes) -> bool:
         return False
 
 
-def _with_answers(
-    connection: socket.socket, request: bytes, env: Mapping[bytes, bytes]
-) -> tuple[bytes, Callable[[bytes], None] | None]:
+def _with_answers(connection: socket.socket, request: bytes, env: Mapping[bytes, bytes]) -> tuple[bytes, Callable[[bytes], None] | None]:
     """Adds to the request how the server may ask the worker that waits for its answer; also returns what takes such questions from its reports."""
     path, token = env.get(b'LONGSHORE_TOOLS'), env.get(b'LONGSHORE_TOOLS_TOKEN', b'').decode()
     # The worker answers nothing.
     if path is None:
         return request, None
-    if loads(request).get('hasChannel') is True:
+    if loads(request.strip()).get('hasChannel') is True:
         return _with(request, 'channel', {'path': os.fsdecode(path), 'token': token}), None
     return _with(request, 'asks', True), _Asking(connection, path, token).begin
 
