@@ -76,7 +76,7 @@ function linesOf(plugin: Plugin): string[] {
     ...tools.flatMap((tool) => [
       '',
       `${id}:${tool.id}${tool.annotations.title === undefined ? '' : `, ${tool.annotations.title}`} (${tool.kind}, ${tool.visibility}, ${tool.isolation})`,
-      `  ${tool.description.replaceAll('\n', '\n  ')}`,
+      ...tool.description.split('\n').map((line) => `  ${line}`),
       `  ${JSON.stringify(tool.parameters)}`,
       ...(tool.brief === undefined || tool.description.startsWith(tool.brief) ? [] : [`  in brief: ${tool.brief}`]),
     ]),

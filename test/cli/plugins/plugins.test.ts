@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -104,6 +104,15 @@ test('check shows tools, permissions and the digest, or what is wrong', async ()
     code: 2,
     err: expect.stringContaining(`there is no directory ${resolve('no/where')}`) as string,
   });
+});
+
+test('check shows a description of several lines as such', async () => {
+  const root = join(directory, 'lines');
+  await cp(join(directory, 'words'), root, { recursive: true });
+  const source = await readFile(join(root, 'index.ts'), 'utf8');
+  await writeFile(join(root, 'index.ts'), source.replace('Counts the words of a text', 'Counts.\\n\\nArgs:\\n  The words of a text'));
+  const { out } = await runLine(undefined, ['plugins', 'check', root]);
+  expect(out).toContain('\n  Counts.\n  \n  Args:\n    The words of a text');
 });
 
 test('ls and show tell how the workers have their plugins', async () => {
