@@ -70,7 +70,7 @@ export async function askForServer(running: RunningConversation, place: StepPlac
   closeQuestion(asked);
 }
 
-/** The result of a call that must not run, or of a question that nobody can be asked, whatever a person would say. */
+/** The result of a call that must not run, or of a question for which there is no person, without asking anyone. */
 function refusedUnasked(data: ConversationData, call: ProposedCall): QuestionEnd | undefined {
   if (call.auto) return undefined;
   if (!isQuestion(call.tool)) return refusedSettlementOf(data, call);

@@ -25,7 +25,7 @@ export type UrlQuestion = {
   url: string;
 };
 
-/** How a question ended, as servers are told. `decline`: a person has said no. `cancel`: nobody has answered. */
+/** How a question ended, in the words of the protocol. `decline`: a person refused to answer. `cancel`: there is no answer. */
 export interface QuestionAnswer {
   action: 'accept' | 'decline' | 'cancel';
   content?: Values;

@@ -45,7 +45,7 @@ export interface ToolContext {
   note(this: void, text: string, options?: { wake?: boolean }): Promise<void>;
   /**
    * Asks the person behind the conversation on behalf of a server, and waits for the answer: for up to a day, which is not counted in the time limit of the call.
-   * Only for MCP servers outside the sandbox; absent where nobody can be asked.
+   * Only for MCP servers outside the sandbox; absent where no person can be asked.
    */
   askPerson?(this: void, question: Question, signal: AbortSignal): Promise<QuestionAnswer>;
 }

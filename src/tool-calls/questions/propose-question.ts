@@ -14,7 +14,7 @@ export interface ProposedQuestion {
   requested: NewEvent;
 }
 
-/** @param timeoutMs how long an answer is waited for, besides what the agent says; 0 for no further limit */
+/** @param timeoutMs how long an answer is waited for, in addition to the limit of the agent; 0 for no further limit */
 export function proposeQuestion(args: ExecuteToolArgs, place: { callId: string; number: number; timeoutMs: number }, question: Question): ProposedQuestion {
   const { conversationId, turnId, stepId, callId: parentCallId } = args;
   const { callId, number, timeoutMs } = place;

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import type { Chat } from '../../../src/client.ts';
-import { runCommand } from '../../../src/platform/run-command.ts';
-import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { runLine } from '../../cli/support.ts';
 import { canInstall } from '../../support/python-packages.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
+import { withinPlugin } from './within-plugin.ts';
 
 const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-original', import.meta.url));
 const ID = 'harbour.tides';
@@ -40,10 +39,7 @@ afterAll(() => installation?.[Symbol.asyncDispose]());
 const start = (name: string, message = 'Begin.') => installation.longshore.start({ agent: name, user: 'user-1', message });
 const usageOf = (chat: Chat) => installation.store.usage.under(chat.id, 'plugin-');
 
-async function within(command: string): Promise<string> {
-  const row = await installation.store.sandboxes.get(ownSandboxIdOf(ID, 'default'));
-  return (await runCommand('docker', ['exec', '--user', 'user', row?.containerName ?? '', 'bash', '-c', command])).stdout;
-}
+const within = (command: string) => withinPlugin(installation, ID, 'default', command);
 
 withSdk('what a plugin for MaiBot asks of the conversation that has called it', () => {
   test('it asks the model of the agent, which counts as used by the conversation', async () => {

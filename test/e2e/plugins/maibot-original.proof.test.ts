@@ -11,6 +11,7 @@ import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-
 import { runLine } from '../../cli/support.ts';
 import { canInstall } from '../../support/python-packages.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
+import { withinPlugin } from './within-plugin.ts';
 
 const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-original', import.meta.url));
 const ID = 'harbour.tides';
@@ -49,17 +50,12 @@ afterAll(async () => {
   office.close();
 });
 
+const within = (tenant: string, command: string) => withinPlugin(installation, ID, tenant, command);
 const start = (name: string, tenant?: string) =>
   installation.longshore.start({ agent: name, user: 'user-1', message: 'Begin.', ...(tenant !== undefined && { tenant }) });
 const line = async (...args: string[]) => expect(await runLine(installation.longshore, ['plugins', ...args])).toMatchObject({ code: 0 });
 const last = async (chat: Chat) => (await resultsOf(chat)).at(-1);
 const officeAt = () => `${ADDRESS}:${(office.address() as AddressInfo).port}`;
-
-/** Runs a command in the plugin's container, past all of this project. */
-async function within(tenant: string, command: string): Promise<string> {
-  const row = await installation.store.sandboxes.get(ownSandboxIdOf(ID, tenant));
-  return (await runCommand('docker', ['exec', '--user', 'user', row?.containerName ?? '', 'bash', '-c', command])).stdout;
-}
 
 withSdk('a plugin that is written for MaiBot, in Python', () => {
   test('a call that is under way when its worker is killed takes effect once', async () => {
@@ -165,7 +161,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
     expect(code).toBe(0);
     expect(out).toMatch(/^harbour\.tides 1\.3\.0\+[0-9a-f]{16} \(maibot\), 15 tools\npermissions: none\nconfiguration: \{/);
-    expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\\n');
+    expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\n');
     expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
     expect(out).toContain('\nharbour.tides:command.tide (tool, hidden, own)\n');
     expect(out).toContain('warning: Its parts of the kind EVENT_HANDLER are not run, only its tools and commands are: message (on_message)\n');

@@ -121,9 +121,7 @@ test('nobody is asked in an unattended conversation', async () => {
 test('a call that may be repeated goes on with the answer to its question when its worker was killed meanwhile', async () => {
   const chat = await start('again');
   const { callId } = await untilAsked(chat);
-  await worker.kill();
-  worker = installation.startWorker();
-  await worker.ready;
+  await replaceWorker();
   await chat.approve({ callId, answer: 'allow-once', editedArguments: { answer: { city: 'Bergen' } } });
   expect(await chat.reply()).toBe('Booked.');
   expect(await answerOf(chat)).toEqual({ action: 'accept', content: { city: 'Bergen' } });
@@ -136,9 +134,7 @@ test('a call of a server in the sandbox waits for its answer while no worker is 
   const { callId, data } = await untilAsked(chat);
   expect(data).toMatchObject({ tool: 'inner:elicitation/create', arguments: { server: 'inner', message: 'Who are you?', answer: {} } });
   await until(async () => (await installation.store.sandboxes.ofConversation(chat.id))?.state === 'frozen', 'the sandbox rests');
-  await worker.kill();
-  worker = installation.startWorker();
-  await worker.ready;
+  await replaceWorker();
   await chat.approve({ callId, answer: 'allow-once', editedArguments: { answer: { name: 'Ada' } } });
   expect(await chat.reply()).toBe('Known.');
   expect(await answerOf(chat)).toEqual({ action: 'accept', content: { name: 'Ada' } });
@@ -148,9 +144,7 @@ test('a call of a server in the sandbox waits for its answer while no worker is 
 test('the result of a call outside the sandbox is unknown when its worker died while a person was asked, and its question is withdrawn', async () => {
   const chat = await start('lost');
   const { callId } = await untilAsked(chat);
-  await worker.kill();
-  worker = installation.startWorker();
-  await worker.ready;
+  await replaceWorker();
   expect(await chat.reply()).toBe('Lost.');
   expect(await answerOf(chat)).toBe(
     'The worker that ran this call died or stopped answering; it is not known whether the call took effect. It was not run again.',
@@ -159,3 +153,10 @@ test('the result of a call outside the sandbox is unknown when its worker died w
   expect((await installation.store.toolCalls.get(callId))?.content).toEqual([{ type: 'text', text: 'The question was withdrawn before an answer.' }]);
   await chat.close();
 }, 120_000);
+
+/** Kills the worker, and waits until another one is there. */
+async function replaceWorker(): Promise<void> {
+  await worker.kill();
+  worker = installation.startWorker();
+  await worker.ready;
+}

@@ -9,6 +9,7 @@ import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-
 import { runLine } from '../../cli/support.ts';
 import { canInstall } from '../../support/python-packages.ts';
 import { installAgents, resultsOf, textIn, until, type Installation, type ScriptedStep, type WorkerProcess } from '../support.ts';
+import { withinPlugin } from './within-plugin.ts';
 
 const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/nekro-original', import.meta.url));
 const ID = 'harbour-tides';
@@ -75,6 +76,7 @@ afterAll(async () => {
   office.close();
 });
 
+const within = (tenant: string, command: string) => withinPlugin(installation, ID, tenant, command);
 const start = (name: string, tenant?: string) =>
   installation.longshore.start({ agent: name, user: 'user-1', message: 'Begin.', ...(tenant !== undefined && { tenant }) });
 const line = async (...args: string[]) => expect(await runLine(installation.longshore, ['plugins', ...args])).toMatchObject({ code: 0 });
@@ -86,12 +88,6 @@ async function linesOf(chat: Chat): Promise<string[][]> {
 
 async function sentBy(chat: Chat): Promise<unknown[]> {
   return (await installation.store.events.read(chat.id, 0)).flatMap((event) => (event.type === 'message.sent' ? [event.data.part] : []));
-}
-
-/** Runs a command in the plugin's container, past all of this project. */
-async function within(tenant: string, command: string): Promise<string> {
-  const row = await installation.store.sandboxes.get(ownSandboxIdOf(ID, tenant));
-  return (await runCommand('docker', ['exec', '--user', 'user', row?.containerName ?? '', 'bash', '-c', command])).stdout;
 }
 
 withPackages('a plugin that is written for Nekro Agent, in Python', () => {

@@ -2,7 +2,7 @@ import type { LoggingLevel } from '@modelcontextprotocol/sdk/types.js';
 import { cutMiddle, visibleText } from '../../../contracts/visible-text.ts';
 import type { Logger } from '../../../platform/log.ts';
 
-/** What a connection reports to the worker besides answers. */
+/** What a connection reports to the worker in addition to answers. */
 export interface Heard {
   toolsChanged: () => void;
   log: (level: LoggingLevel, data: unknown) => void;

@@ -27,7 +27,7 @@ export interface Session {
 }
 
 export interface CallOptions {
-  /** Asks the person behind the call's conversation. Absent: nobody can be asked. */
+  /** Asks the person behind the call's conversation. Absent: no person can be asked. */
   askPerson?: ToolContext['askPerson'];
   signal: AbortSignal;
   timeoutMs: number;

@@ -20,7 +20,7 @@ describe.each(['over HTTP', 'as a program'])('a server %s', (where) => {
     await served[Symbol.asyncDispose]();
   });
 
-  test('has tools for what it offers besides tools, which read and are asked about like all others', () => {
+  test('has tools for what it offers in addition to tools, which read and are asked about like all others', () => {
     const { tools, requireApproval } = bench.plugin();
     expect(
       tools

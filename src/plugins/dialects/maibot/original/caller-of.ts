@@ -1,6 +1,6 @@
 import type { ToolContext } from '../../../api/define-plugin.ts';
 
-/** What a handler of MaiBot is told of its caller. */
+/** The facts about its caller that a handler of MaiBot receives. */
 export function callerOf({ conversationId, userId }: ToolContext) {
   return { stream_id: conversationId, chat_id: conversationId, group_id: '', user_id: userId, platform: 'longshore' };
 }

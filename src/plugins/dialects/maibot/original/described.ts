@@ -1,33 +1,24 @@
 import { z } from 'zod';
 
 const json = z.record(z.string(), z.json());
-const timeoutMs = z.number().positive().max(86_400_000);
+const component = z.object({
+  name: z.string().min(1).max(200),
+  description: z.string().max(20_000),
+  timeoutMs: z.number().positive().max(86_400_000),
+});
 
 /** What the code of a plugin says of itself. It is not trusted. */
 export const describedSchema = z.object({
-  tools: z
-    .array(
-      z.object({
-        name: z.string().min(1).max(200),
-        description: z.string().max(20_000),
-        brief: z.string().max(2_000),
-        parameters: json,
-        timeoutMs,
-      }),
-    )
-    .max(200),
+  tools: z.array(component.extend({ brief: z.string().max(2_000), parameters: json })).max(200),
   /** What it does with messages that match a pattern; none matches where the pattern is null. */
   commands: z
     .array(
-      z.object({
-        name: z.string().min(1).max(200),
-        description: z.string().max(20_000),
+      component.extend({
         /** The pattern as the plugin has it, shortened. */
         given: z.string().max(200),
         /** As JSON Schema has patterns. */
         pattern: z.string().max(10_000).nullable(),
         forOperators: z.boolean(),
-        timeoutMs,
       }),
     )
     .max(200),

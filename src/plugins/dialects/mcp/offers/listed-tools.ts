@@ -6,7 +6,7 @@ export interface ListedTools {
   version: string;
   /** As the server sends them; not checked yet. */
   tools: unknown[];
-  /** What it offers besides tools; absent for nothing. */
+  /** What it offers in addition to tools; absent when that is nothing. */
   offers?: Offer[];
   /** What it says about itself, for models. */
   instructions?: string;

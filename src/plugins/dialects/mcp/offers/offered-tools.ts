@@ -12,7 +12,7 @@ import type { ServerRequest } from '../../../../sandbox/api/host-methods.ts';
 import { defineTool, type Tool, type ToolResult } from '../../../api/define-plugin.ts';
 import { partOf } from './part-of.ts';
 
-/** What a server offers besides tools. */
+/** What a server offers in addition to tools. */
 export type Offer = 'resources' | 'prompts';
 export const OFFERS: readonly Offer[] = ['resources', 'prompts'];
 
@@ -27,7 +27,7 @@ const cursor = z.string().max(2_000).optional().describe('`next` of the page bef
 const listOf = (what: string) =>
   `Lists ${what} of this server, a page at a time; \`next\` in the result is the cursor of the next page. The texts are the server's.`;
 
-/** The tools with which a model uses what a server offers besides its tools. */
+/** The tools with which a model uses what a server offers in addition to its tools. */
 export function offeredTools(offers: readonly Offer[], timeoutMs: number): OfferedTool[] {
   const reading = (id: string, description: string, parameters: z.ZodType) =>
     defineTool({ id, description, parameters, timeoutMs, annotations: { readOnlyHint: true }, execute: async () => null });

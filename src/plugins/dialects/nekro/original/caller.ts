@@ -8,7 +8,7 @@ const PLACE = '/home/user/.longshore-calls';
 const MOST_FILES = 20;
 const LONGEST_PATH = 1024;
 
-/** What the plugin is told of its caller. */
+/** The facts about its caller that the plugin receives. */
 export function callerOf({ conversationId, userId, agentId }: Pick<ToolContext, 'conversationId' | 'userId' | 'agentId'>, of: string): JsonObject {
   return { chat_key: conversationId, user_id: userId, agent_id: agentId, files: {}, directory: directoryFor({ callId: of }), place: `${PLACE}/${of}` };
 }

@@ -25,7 +25,7 @@ export const describedSchema = z.object({
       }),
     )
     .max(200),
-  /** Functions that it mounts and that nobody calls. */
+  /** Functions that it mounts and that Longshore does not call. */
   others: z.array(z.object({ type: name, name })).max(500),
   configSchema: json.nullable(),
   /** It adds a text to the instructions. */

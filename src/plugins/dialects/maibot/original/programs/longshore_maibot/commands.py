@@ -32,7 +32,7 @@ def described(name: str, about: dict[str, Any], timeout_ms: float) -> dict[str, 
 
 
 def arguments_of(about: dict[str, Any], text: str, call: Call) -> dict[str, Any]:
-    """What the handler of a command is given besides what it is told of its caller."""
+    """The arguments of a command's handler, in addition to the facts about its caller."""
     given = str(about.get('command_pattern') or '')
     found = re.search(given, text) if given else None
     said = {'id': '', 'by': 'user', 'text': text, 'at': datetime.now(timezone.utc).isoformat()}

@@ -120,7 +120,7 @@ class CommandOutputSegment(_Fields):
 
 
 class CmdCtl:
-    """Answers of commands, which nobody gives here."""
+    """Answers of commands. Longshore runs no commands of these plugins."""
 
     @staticmethod
     def success(message: str = '', **fields: Any) -> CommandResponse:

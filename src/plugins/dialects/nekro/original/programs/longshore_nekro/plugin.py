@@ -13,7 +13,7 @@ from longshore_nekro.store import PluginStore
 
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 Function = Callable[..., Any]
-# What the plugin may offer beside its methods, and nobody calls here.
+# What the plugin may mount in addition to its methods, and Longshore does not call.
 _INERT = {
     'mount_command': 'COMMAND',
     'mount_command_group': 'COMMAND_GROUP',
@@ -52,7 +52,7 @@ class Environment:
         self.home = home
         self.config = config
         self.made: list[NekroPlugin] = []
-        # Functions that its code mounts and that nobody calls here.
+        # Functions that its code mounts and that Longshore does not call.
         self.others: list[dict[str, str]] = []
 
 
