@@ -70,8 +70,32 @@ export interface Wake {
   callId?: string;
 }
 
+/** State that has the same shape within a run of the workflow and between two runs. */
+export interface KeptState {
+  turnsUsed: number;
+  tokensUsed: number;
+  /** Work done before the running step, if one runs. */
+  workedMs: number;
+  sandboxTier: SandboxTier;
+  /** Tools that an operator allowed for the rest of this conversation. */
+  allowedTools: string[];
+  extraTurns: number;
+  extraTokens: number;
+  extraWallTimeMs: number;
+  /** Absent until an operator grants storage. */
+  extraStorageMb?: number;
+  /** US dollars for model calls; absent while none cost anything. */
+  costUsd?: number;
+  /** Under a budget of cost, a call was made whose cost is not known. */
+  unknownCost?: true;
+  /** Absent until an operator grants cost. */
+  extraCostUsd?: number;
+  /** Where people reach the HTTP service; absent while no worker has said it. */
+  serviceUrl?: string;
+}
+
 /** State that one run of the workflow passes to the next. */
-export interface CarriedConversation {
+export interface CarriedConversation extends KeptState {
   queue: QueuedMessage[];
   /** Ids of the newest accepted messages, for deduplication across continue-as-new; at most 200. */
   recentMessages: { messageId: string; turnId: string }[];
@@ -80,24 +104,8 @@ export interface CarriedConversation {
   paused?: PauseReason;
   /** Absent while not paused, and in a pause that began under an earlier version. */
   pausedAtMs?: number;
-  turnsUsed: number;
-  tokensUsed: number;
-  workedMs: number;
-  sandboxTier: SandboxTier;
-  /** Tools that an operator allowed for the rest of this conversation. */
-  allowedTools: string[];
   /** How they were allowed, where that is known; absent when there are none. */
   allowances?: AllowedTool[];
-  extraTurns: number;
-  extraTokens: number;
-  extraWallTimeMs: number;
-  extraStorageMb?: number;
-  /** Absent while nothing was paid or granted. */
-  costUsd?: number;
-  unknownCost?: true;
-  extraCostUsd?: number;
-  /** Where people reach the HTTP service. */
-  serviceUrl?: string;
   /** Calls in a row that the judge has handed over; absent when there are none. */
   handovers?: number;
   /** Sub-agents that have not ended; absent when there are none. */

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../common/any-signal.ts';
-import { isFailure } from '../../contracts/errors.ts';
+import { whenReachable } from '../../store/database/when-reachable.ts';
 import type { Store } from '../../store/store.ts';
 import type { FrameReader } from './event-frames.ts';
 import type { EventView } from './event-view.ts';
@@ -20,8 +19,6 @@ export interface StreamParts {
   events: Pick<Store['events'], 'news'>;
   readFrames: FrameReader;
 }
-
-const RETRY_MS = 2_000;
 
 /**
  * Sends the events after `afterSeq` and then those that come, until the view has shown all of what it shows, or `signal`. Keeps one page of a slow reader, which
@@ -64,16 +61,4 @@ export async function followEvents(
     }
   }
   return false;
-}
-
-/** While the database cannot be reached, the stream stays open and waits for it. */
-async function whenReachable<T>(read: () => Promise<readonly T[]>, signal: AbortSignal): Promise<readonly T[]> {
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isFailure(error, 'POSTGRES_UNAVAILABLE')) throw error;
-      if (!(await sleep(RETRY_MS, true, { signal }).catch(() => false))) return [];
-    }
-  }
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { failure } from '../../contracts/errors.ts';
 import type { ConversationEvent } from '../../contracts/events.ts';
+import { whenReachable } from '../../store/database/when-reachable.ts';
 import type { EventPage, Store } from '../../store/store.ts';
 import { cursorOf, notOfTree, placeOf, type TreePlace } from './tree-cursor.ts';
 
@@ -21,7 +21,6 @@ type TreeStore = { conversations: Pick<Store['conversations'], 'get'>; events: P
 
 /** What a slow reader may hold in memory: about this much, and one event. */
 const PAGE: EventPage = { limit: 200, bytes: 64 * 1024 };
-const RETRY_MS = 2_000;
 
 /**
  * Where the reader of a tree begins.
@@ -91,17 +90,6 @@ async function* readOn(events: TreeStore['events'], place: TreePlace, conversati
     const page = await whenReachable(() => events.read(conversationId, cursor, PAGE), signal);
     if (page.length === 0) return;
     yield* page;
-  }
-}
-
-async function whenReachable(read: () => Promise<ConversationEvent[]>, signal: AbortSignal): Promise<ConversationEvent[]> {
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isFailure(error, 'POSTGRES_UNAVAILABLE')) throw error;
-      if (!(await sleep(RETRY_MS, true, { signal }).catch(() => false))) return [];
-    }
   }
 }
 

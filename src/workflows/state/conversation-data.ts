@@ -4,11 +4,11 @@ import type { WaitingCall } from '../../contracts/client-tool.ts';
 import type {
   AllowedTool,
   ApprovalAnswer,
+  KeptState,
   LiveSubAgent,
   PauseReason,
   PendingApproval,
   QueuedMessage,
-  SandboxTier,
   TurnOutcome,
   Wake,
 } from '../../contracts/conversation.ts';
@@ -97,7 +97,7 @@ export interface OpenQuestion {
 }
 
 /** The whole state of a conversation; only the state modules of this folder change it. */
-export interface ConversationData {
+export interface ConversationData extends KeptState {
   readonly conversationId: string;
   readonly agentId: string;
   readonly userId: string;
@@ -134,32 +134,14 @@ export interface ConversationData {
   rewound?: true;
   closing: boolean;
   closed: boolean;
-  turnsUsed: number;
-  tokensUsed: number;
   /** Model calls of all turns, with those of sub-agents that have ended. */
   stepsTaken: number;
-  /** Work done before `workingSinceMs`. */
-  workedMs: number;
+  /** When the running step began; `workedMs` has what was worked before. */
   workingSinceMs?: number;
-  sandboxTier: SandboxTier;
-  allowedTools: string[];
   /** How they were allowed, where that is known. */
   allowances: AllowedTool[];
-  extraTurns: number;
-  extraTokens: number;
-  extraWallTimeMs: number;
-  /** Absent until an operator grants storage. */
-  extraStorageMb?: number;
-  /** US dollars for model calls; absent while none cost anything. */
-  costUsd?: number;
-  /** Under a budget of cost, a call was made whose cost is not known. */
-  unknownCost?: true;
-  /** Absent until an operator grants cost. */
-  extraCostUsd?: number;
   /** Bytes that a worker found stored, when they reached the limit. */
   storedBytes?: number;
-  /** Where people reach the HTTP service; absent while no worker has said it. */
-  serviceUrl?: string;
   approvals: Approval[];
   /** Calls in a row that the judge has handed over. */
   handovers: number;

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from longshore_host.calls import Call, current
+from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_maibot import commands, events
 from longshore_maibot.capabilities import Capabilities
@@ -21,14 +22,10 @@ _MODULE = 'longshore_plugin'
 _TIMEOUT_MS = 60_000
 
 
-class LoadedPlugin:
+class LoadedPlugin(PluginState):
     def __init__(self, plugin_id: str, code: str, config: dict[str, Any]) -> None:
-        self.plugin_id = plugin_id
-        self._code = code
-        self._config = config
-        self._plugin: Any = None
+        super().__init__(plugin_id, code, config)
         self._components: list[dict[str, Any]] = []
-        self._is_loaded = False
 
     def prepare(self) -> None:
         """Runs the plugin's code up to where its components are known. The configuration comes before them: components may depend on it."""

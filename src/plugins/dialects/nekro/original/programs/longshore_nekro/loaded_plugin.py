@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longshore_host.calls import current
+from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_nekro.calling import Caller, MethodCall, forget_old_calls
 
@@ -23,14 +24,7 @@ _MODULE = 'longshore_plugin'
 _ENTRIES = ('__init__.py', 'plugin.py')
 
 
-class LoadedPlugin:
-    def __init__(self, plugin_id: str, code: str, config: dict[str, Any]) -> None:
-        self.plugin_id = plugin_id
-        self._code = code
-        self._config = config
-        self._plugin: Any = None
-        self._is_loaded = False
-
+class LoadedPlugin(PluginState):
     def prepare(self) -> None:
         """Imports the plugin. Its configuration is known before: plugins read it while they are imported."""
         from longshore_nekro.plugin import environment
