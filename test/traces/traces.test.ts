@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/platform/config.ts';
 import { createOtlpTracing } from '../../src/traces/otlp-tracing.ts';
 import { turnPlace } from '../../src/traces/trace-ids.ts';
 import { startApi, type TestApi } from '../api/support.ts';
-import { installAgents, type Installation } from '../e2e/support.ts';
+import { installAgents, textIn, untilEvent, type Installation } from '../e2e/support.ts';
 import { startCollector } from './collector.ts';
 
 /** Words of the message, the arguments, the output, the answer and the instructions. No trace may have any of them. */
@@ -21,6 +21,8 @@ let collector: Awaited<ReturnType<typeof startCollector>>;
 let traced: Chat;
 let untraced: Chat;
 let turns: string[];
+/** A conversation whose calls people allow. */
+let approved: Chat;
 let service: TestApi;
 beforeAll(async () => {
   collector = await startCollector();
@@ -31,7 +33,11 @@ beforeAll(async () => {
     { call: 'files:read', with: { path: 'canary-error' }, usage },
     { say: 'And done.', usage },
   ];
-  installation = await installAgents({ scripted: { steps, instructions: 'canary-instructions', modelOptions: { temperature: 0.5 } } });
+  const asked = { call: 'shell:run', with: { command: 'echo canary-argument' } };
+  installation = await installAgents({
+    scripted: { steps, instructions: 'canary-instructions', modelOptions: { temperature: 0.5 } },
+    asking: { approval: [{ tool: 'shell:run', decide: 'ask' }], steps: [asked, asked, { say: 'Done.' }] },
+  });
   const { environment } = installation;
   untraced = await converse();
   environment['OTEL_EXPORTER_OTLP_ENDPOINT'] = `${collector.url}/`;
@@ -86,20 +92,41 @@ async function talkOtherwise(): Promise<void> {
   const completion = { model: 'scripted', messages: [{ role: 'user', content: 'canary-message' }] };
   await ask('/openai/v1/chat/completions', completion);
   await ask('/openai/v1/chat/completions', { ...completion, stream: true });
+  await answerApprovals();
   await worker.stop();
 }
 
+/** Two approvals of one turn: one is answered by a person with a key, one by a person with a link. */
+async function answerApprovals(): Promise<void> {
+  approved = await installation.longshore.start({ agent: 'asking', user: 'user-1', tenant: 'acme', message: 'canary-message' });
+  const first = await approvalAfter(undefined);
+  await ask(`/v1/approvals/${first}`, { answer: 'allow-once' });
+  const second = await approvalAfter(first);
+  const made = await ask(`/v1/approvals/${second}/link`, {});
+  const { url } = JSON.parse(made) as { url: string };
+  const token = url.split('/').at(-1) ?? '';
+  const decided = await fetch(url, { method: 'POST', body: new URLSearchParams({ token, decision: 'allow-once' }) });
+  expect(decided.status).toBe(200);
+  await approved.reply();
+}
+
+/** The call that waits for a person, once it is another than `before`. */
+async function approvalAfter(before: string | undefined): Promise<string> {
+  const { data } = await untilEvent(approved, ({ type, data: of }) => type === 'tool.approval-requested' && textIn(of, 'callId') !== before);
+  return textIn(data, 'callId');
+}
+
 /** A request of a client of another protocol, its answer read to its end. */
-async function ask(path: string, body: object): Promise<void> {
-  const headers = { ...(await service.key()), 'content-type': 'application/json', traceparent: `00-${CALLER.traceId}-${CALLER.spanId}-01` };
+async function ask(path: string, body: object): Promise<string> {
+  const headers = { ...(await service.key(undefined, 'acme')), 'content-type': 'application/json', traceparent: `00-${CALLER.traceId}-${CALLER.spanId}-01` };
   const answer = await fetch(`${service.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  expect(answer.status).toBe(200);
-  await answer.text();
+  expect(answer.ok).toBe(true);
+  return answer.text();
 }
 
 test("a request to the service is a span of its caller's trace, and links to the trace of the turn", () => {
   const requests = collector.spans().filter(({ kind }) => kind === SERVER);
-  expect(requests).toHaveLength(4);
+  expect(requests).toHaveLength(6);
   const [request] = requests;
   expect(request).toMatchObject({ traceId: CALLER.traceId, parentSpanId: CALLER.spanId, name: 'POST /v1/conversations/:id/messages' });
   expect(request?.attributes).toMatchObject({ 'http.response.status_code': 200, 'gen_ai.conversation.id': traced.id, 'longshore.turn.id': turns[1] });
@@ -107,7 +134,7 @@ test("a request to the service is a span of its caller's trace, and links to the
 });
 
 test('so is a request of a page of the AI SDK and of a client of OpenAI, with a stream and without', async () => {
-  const requests = collector.spans().filter(({ kind, name }) => kind === SERVER && !name.includes('/v1/conversations/'));
+  const requests = collector.spans().filter(({ kind, name }) => kind === SERVER && /chat/.test(name));
   expect(requests.map(({ name }) => name).toSorted()).toEqual(['POST /api/chat', 'POST /openai/v1/chat/completions', 'POST /openai/v1/chat/completions']);
   for (const { traceId, parentSpanId, attributes, links } of requests) {
     const turnId = String(attributes['longshore.turn.id']);
@@ -119,6 +146,17 @@ test('so is a request of a page of the AI SDK and of a client of OpenAI, with a 
       links: [[turnPlace(turnId).traceId, turnPlace(turnId).spanId]],
     });
   }
+});
+
+test('so is the answer to an approval, over the API and by a link', async () => {
+  const events = await installation.store.events.read(approved.id, 0);
+  const turnId = events.find(({ type }) => type === 'turn.started')?.turnId ?? '';
+  const requests = collector.spans().filter(({ kind, name }) => kind === SERVER && name.includes('approv'));
+  expect(requests.map(({ name, attributes, links }) => [name, attributes['longshore.turn.id'], links.map(({ traceId }) => traceId)])).toEqual([
+    ['POST /v1/approvals/:callId', turnId, [turnPlace(turnId).traceId]],
+    ['POST /approve/:token', turnId, [turnPlace(turnId).traceId]],
+  ]);
+  expect(requests[0]?.traceId).toBe(CALLER.traceId);
 });
 
 test('the service has figures of its requests, for operators only and without ids', async () => {

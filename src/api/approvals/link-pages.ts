@@ -36,7 +36,8 @@ export function addApprovalPages(api: Api, parts: RouteParts): void {
     });
     pages.post('/approve/:token', OPEN, async (request, reply) => {
       const { link, decision } = await formOf(parts.store, request);
-      await asTenant(link.tenantId, () => answer(parts, link, decision, request.id));
+      const turnId = await asTenant(link.tenantId, () => answer(parts, link, decision, request.id));
+      request.ledTo = { conversationId: link.conversationId, turnId };
       return send(reply, 200, DONE[decision], 'You can close this page.');
     });
   });
@@ -52,8 +53,8 @@ async function formOf(store: Store, { body, params }: FastifyRequest): Promise<{
   return { link: await linkOf(store, token), decision };
 }
 
-/** Takes the one use of the link and delivers the answer. @throws what `told` explains */
-async function answer({ store, longshoreBy }: RouteParts, link: ApprovalLink, decision: Decision, requestId: string): Promise<void> {
+/** Takes the one use of the link and delivers the answer. Says to which turn. @throws what `told` explains */
+async function answer({ store, longshoreBy }: RouteParts, link: ApprovalLink, decision: Decision, requestId: string): Promise<string> {
   const { linkId, conversationId, callId, hash } = link;
   const call = await callOf(store, link);
   if (decision !== 'deny' && !fitsPage(call.arguments)) throw failure('LINK_ENDED', { problem: 'cannot allow a call that its page does not show whole' });
@@ -61,6 +62,7 @@ async function answer({ store, longshoreBy }: RouteParts, link: ApprovalLink, de
   if (!(await store.approvalLinks.use(linkId, by))) throw failure('LINK_ENDED', { problem: 'was used already' });
   try {
     await longshoreBy(by).approve(conversationId, { callId, answer: decision, hash, by: `link ${linkId}` });
+    return call.turnId;
   } catch (error) {
     // Nothing was answered: the person may try again.
     if (!isFailure(error) || error.retryable) await store.approvalLinks.release(linkId);
@@ -69,12 +71,12 @@ async function answer({ store, longshoreBy }: RouteParts, link: ApprovalLink, de
 }
 
 /** The call as its page shows it. @throws LINK_ENDED */
-async function callOf(store: Store, { conversationId, callId, hash, expiresAt }: ApprovalLink): Promise<ShownCall> {
+async function callOf(store: Store, { conversationId, callId, hash, expiresAt }: ApprovalLink): Promise<ShownCall & { turnId: string }> {
   const [row, stored] = await Promise.all([store.conversations.get(conversationId), store.toolCalls.get(callId)]);
   const pending = row?.status.pendingApprovals.find((one) => one.callId === callId);
   if (!row || !stored || !pending) throw failure('LINK_ENDED', { problem: 'leads to a call that waits no more: it was answered, or its time is over' });
   if (stored.hash !== hash) throw failure('LINK_ENDED', { problem: 'leads to a call that was changed since' });
-  return { tool: stored.tool, arguments: stored.arguments, why: pending.why, agentId: row.agentId, expiresAt };
+  return { turnId: stored.turnId, tool: stored.tool, arguments: stored.arguments, why: pending.why, agentId: row.agentId, expiresAt };
 }
 
 async function linkOf(store: Store, token: string): Promise<ApprovalLink> {

@@ -6,7 +6,7 @@ import type { Api } from '../http/route-parts.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The turn that the request has led to. */
+    /** The turn that the request has started, or to a call of which it is an answer. */
     ledTo?: { conversationId: string; turnId: string };
   }
 }
@@ -16,7 +16,7 @@ const TRACE_ID_BYTES = 16;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/;
 const ZEROS = /^0+$/;
 
-/** With tracing, a request that leads to a turn is a span of its caller's trace, and links to the trace of the turn. */
+/** With tracing, a request that starts a turn or answers one of its calls is a span of its caller's trace, and links to the trace of the turn. */
 export function traceRequests(api: Api, tracing: Tracing | undefined): void {
   api.decorateRequest('ledTo');
   api.addHook('onResponse', async (request, reply) => {

@@ -119,8 +119,11 @@ function addAnswer(api: Api, { longshoreFor, store }: RouteParts): void {
       } = request;
       const call = await store.toolCalls.get(callId);
       const row = call && (await store.conversations.get(call.conversationId));
-      if (!row || !mayReach(caller, row)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
-      return longshoreFor(request).approve(row.conversationId, { ...withoutUndefined(body), ...(actor.kind === 'oidc' && { by: actor.id }), callId });
+      if (!call || !row || !mayReach(caller, row)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
+      const { conversationId, turnId } = call;
+      const answered = await longshoreFor(request).approve(conversationId, { ...withoutUndefined(body), ...(actor.kind === 'oidc' && { by: actor.id }), callId });
+      request.ledTo = { conversationId, turnId };
+      return answered;
     },
   );
 }
