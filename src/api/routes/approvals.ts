@@ -121,7 +121,11 @@ function addAnswer(api: Api, { longshoreFor, store }: RouteParts): void {
       const row = call && (await store.conversations.get(call.conversationId));
       if (!call || !row || !mayReach(caller, row)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
       const { conversationId, turnId } = call;
-      const answered = await longshoreFor(request).approve(conversationId, { ...withoutUndefined(body), ...(actor.kind === 'oidc' && { by: actor.id }), callId });
+      const answered = await longshoreFor(request).approve(conversationId, {
+        ...withoutUndefined(body),
+        ...(actor.kind === 'oidc' && { by: actor.id }),
+        callId,
+      });
       request.ledTo = { conversationId, turnId };
       return answered;
     },
