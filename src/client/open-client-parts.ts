@@ -16,7 +16,7 @@ export async function openClientParts(options: ConnectOptions, config: Config = 
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   const webhookAddresses = readAddresses(WEBHOOK_ADDRESSES, config.LONGSHORE_WEBHOOK_ADDRESSES);
   const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
-  const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log, keys });
+  const store = await openStore({ url: checkDatabaseUrl(config, options.databaseUrl ?? config.DATABASE_URL), log, keys, migrate: config.LONGSHORE_MIGRATE });
   const temporal = createTemporalLink({
     address: options.temporalAddress ?? config.TEMPORAL_ADDRESS,
     namespace: options.temporalNamespace ?? config.TEMPORAL_NAMESPACE,

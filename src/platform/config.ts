@@ -34,6 +34,8 @@ const schema = z.object({
   /** Task queue of the conversations; each independent installation on a Temporal server has its own. */
   LONGSHORE_TASK_QUEUE: text.default('longshore'),
   DATABASE_URL: text.default('postgres://longshore:longshore@127.0.0.1:5433/longshore'),
+  /** Whether any program of a newer version brings the schema of the database up to date. With `no`, only `longshore setup` does. */
+  LONGSHORE_MIGRATE: z.enum(['yes', 'no']).default('yes'),
   /** The same as for the docker command: `unix:///path`, `tcp://host:port`. */
   DOCKER_HOST: text.optional(),
   /** Directory of agent files. */

@@ -24,7 +24,13 @@ export async function openParts(options: WhereOptions, role: 'worker' | 'visitor
   const { tenantId = 'default', backend, databaseUrl } = options;
   const config = withBackend(loadConfig(), backend);
   const log = options.log ?? createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
-  const store = await openStore({ url: checkDatabaseUrl(config, databaseUrl ?? config.DATABASE_URL), log, poolSize: 2, blobs: config });
+  const store = await openStore({
+    url: checkDatabaseUrl(config, databaseUrl ?? config.DATABASE_URL),
+    log,
+    poolSize: 2,
+    blobs: config,
+    migrate: config.LONGSHORE_MIGRATE,
+  });
   try {
     const sandboxes = await createSandboxes({ config, store, log, role });
     const dispose = async () => {

@@ -20,7 +20,8 @@ import { openDatabase } from './database/database.ts';
 import { createEvents } from './events.ts';
 import { createListener } from './database/listener.ts';
 import { createMessages } from './messages.ts';
-import { isMigrated, migrate } from './database/migrate.ts';
+import { readSchemaState, type SchemaState } from './database/migrate.ts';
+import { fitSchema } from './database/fit-schema.ts';
 import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { sealedWebhooks } from './service/sealed-webhooks.ts';
@@ -49,14 +50,25 @@ export interface BlobOptions {
   LONGSHORE_INSTALLATION: string;
 }
 
+export interface StoreOptions {
+  url: string;
+  log: Logger;
+  poolSize?: number;
+  blobs?: BlobOptions;
+  keys?: EncryptionKeys;
+  migrate?: 'yes' | 'no';
+}
+
 /**
- * Opens the store on a Postgres database and brings its schema up to date if necessary. Every method may fail with `POSTGRES_UNAVAILABLE`;
+ * Opens the store on a Postgres database and brings its schema up to date if necessary and allowed. Every method may fail with `POSTGRES_UNAVAILABLE`;
  * connections are restored automatically. Dispose it to close them.
  * @param options.blobs where archives are kept, and the name of the installation; Postgres by default
  * @param options.keys for secrets that the store has to give back: of webhooks, and of the hosts' authority
+ * @param options.migrate `no`: leaves the schema as it is
  * @param options.poolSize maximum of connections (default 10), and as many again for statements of tenants; one more when events are followed
+ * @throws POSTGRES_UNAVAILABLE; DATABASE_NEWER when this version cannot work with the schema; DATABASE_OLDER when it may not change it
  */
-export async function openStore(options: { url: string; log: Logger; poolSize?: number; blobs?: BlobOptions; keys?: EncryptionKeys }): Promise<Store> {
+export async function openStore(options: StoreOptions): Promise<Store> {
   const { url, log, blobs: { LONGSHORE_BLOBS: address, LONGSHORE_INSTALLATION: installation } = { LONGSHORE_INSTALLATION: 'longshore' } } = options;
   const database = openDatabase({ url, log, poolSize: options.poolSize ?? DEFAULT_POOL_SIZE });
   const blobs = createBlobStore({ address, installation, database });
@@ -65,7 +77,7 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
   const box = createSecretBox(options.keys ?? NO_KEYS);
   const parts = { database, announcer, listener };
   try {
-    if (!(await isMigrated(database))) await migrate(url);
+    await fitSchema(database, url, options.migrate ?? 'yes');
   } catch (error) {
     await database.close();
     throw error;
@@ -114,4 +126,12 @@ export async function openStore(options: { url: string; log: Logger; poolSize?: 
   };
 }
 
-/** What hangs on conversations. */
+/** What has to be done until this version and the schema of the database fit. Changes nothing. */
+export async function readSchema({ url, log }: Pick<StoreOptions, 'url' | 'log'>): Promise<SchemaState> {
+  const database = openDatabase({ url, log, poolSize: 1 });
+  try {
+    return await readSchemaState(database);
+  } finally {
+    await database.close();
+  }
+}

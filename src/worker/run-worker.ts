@@ -54,7 +54,7 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
   const fenced = names.some((name) => !config.LONGSHORE_HOST_PLUGINS.includes(name));
   await using isolates = fenced ? await openIsolates({ log, ...isolatesOptionsOf(config) }) : undefined;
   const keys = readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS);
-  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config, keys });
+  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, blobs: config, keys, migrate: config.LONGSHORE_MIGRATE });
   const skills = createSkillShelf({ store, loaded: await loadSkills(agents.values()) });
   await using sandboxes = await createSandboxes({ config, store, log });
   await using plugins = await openPlugins({ config, agents, isolates, sandboxes, store, skills, log });

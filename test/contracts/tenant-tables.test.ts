@@ -6,6 +6,7 @@ import { silent } from '../store/support.ts';
 /** Tables without rows of tenants, and why. Statements of a tenant may not use them at all. */
 const OF_NO_TENANT: Record<string, string> = {
   longshore_migrations: 'the schema itself',
+  schema_needs: 'what programs need to know of the schema',
   temporal_home: 'one row about the installation',
   plugin_settings: 'plugins are of the installation, and only operators reach them',
   plugin_reports: 'what workers say of plugins',

@@ -29,7 +29,12 @@ export async function devCodec(config: Config): Promise<DevCodec | undefined> {
 /** Makes sure that the database knows the key. One that was revoked stays so. */
 export async function admitCodec(config: Config, { key: { keyId, secret } }: DevCodec): Promise<void> {
   const { openStore } = await import('../../store/open-store.ts');
-  await using store = await openStore({ url: config.DATABASE_URL, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), poolSize: 1 });
+  await using store = await openStore({
+    url: config.DATABASE_URL,
+    log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }),
+    poolSize: 1,
+    migrate: config.LONGSHORE_MIGRATE,
+  });
   const isKnown = (await store.apiKeys.list()).some((key) => key.keyId === keyId);
   if (isKnown) return;
   const key = { keyId, name: 'Temporal UI of longshore dev', scopes: ['codec:decode' as const], secretSha256: sha256Of(secret) };

@@ -10,7 +10,8 @@ import { createEngine } from '../../sandbox/engine/docker/engine.ts';
 import { LOCAL_WARNING } from '../../sandbox/lifecycle/local-sandboxes.ts';
 import { createBlobStore } from '../../store/blobs/create-blob-store.ts';
 import { openDatabase } from '../../store/database/database.ts';
-import { isMigrated } from '../../store/database/migrate.ts';
+import { named } from '../../store/database/fit-schema.ts';
+import { readSchemaState } from '../../store/database/migrate.ts';
 import { messageOf, type DoctorLine } from './doctor-line.ts';
 import { serviceLines } from './doctor-service.ts';
 import { temporalLines } from './doctor-temporal.ts';
@@ -161,13 +162,19 @@ async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<Do
   };
 }
 
-async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home }: Config): Promise<DoctorLine> {
+async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home, LONGSHORE_MIGRATE }: Config): Promise<DoctorLine> {
   const name = 'Postgres';
   const database = openDatabase({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }), poolSize: 1 });
   try {
     const [row] = await database.query<{ version: string }>('doctor.version', `select current_setting('server_version') as version`, []);
-    const schema = (await isMigrated(database)) ? 'schema up to date' : 'schema to be made by the first worker';
-    return { name, ok: 'ok', found: `${row?.version}, ${schema}` };
+    const { pending, lacking } = await readSchemaState(database);
+    if (lacking.length > 0) {
+      const found = `${row?.version}, schema of a newer version, with which this one cannot work (it lacks ${named(lacking)})`;
+      return { name, ok: 'missing', found, todo: 'Run the version that is used elsewhere in this installation' };
+    }
+    if (pending.length === 0) return { name, ok: 'ok', found: `${row?.version}, schema up to date` };
+    if (LONGSHORE_MIGRATE === 'yes') return { name, ok: 'ok', found: `${row?.version}, schema to be made by the first worker` };
+    return { name, ok: 'missing', found: `${row?.version}, the schema lacks ${named(pending)}`, todo: 'Run: longshore setup' };
   } catch (error) {
     if (await hasPostgresFiles(home))
       return {

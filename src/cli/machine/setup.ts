@@ -9,8 +9,8 @@ import { ensureGvisorScript } from '../../setup/gvisor-script.ts';
 import { ensureSandboxImage } from '../../setup/sandbox-image.ts';
 import { registerSearchAttributes } from '../../setup/search-attributes.ts';
 import { createLogger } from '../../platform/log.ts';
-import { migrate } from '../../store/database/migrate.ts';
 import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/store.ts';
 import { printFact, printLine, type Cli } from '../output/cli.ts';
 
 export interface SetupOptions {
@@ -23,12 +23,13 @@ export async function setUp(cli: Cli, { gvisor, image, moveDatabase = false }: S
   const config = cli.config();
   if (image) return setUpImage(cli, config.LONGSHORE_SANDBOX_IMAGE);
   if (gvisor) return setUpGvisor(cli, config.LONGSHORE_HOME);
-  await migrate(checkDatabaseUrl(config, config.DATABASE_URL));
+  const log = createLogger({ LONGSHORE_LOG_LEVEL: config.LONGSHORE_LOG_LEVEL });
+  await using store = await openStore({ url: checkDatabaseUrl(config, config.DATABASE_URL), log, poolSize: 1 });
   printLine(cli, 'Postgres: the schema is up to date.');
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   const temporal = createTemporalLink({ address, namespace, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS) });
   try {
-    await bindDatabase(cli, { address, namespace, connection: await temporal.connection() }, moveDatabase);
+    await bindDatabase(cli, store, { address, namespace, connection: await temporal.connection() }, moveDatabase);
     const added = await registerSearchAttributes(await temporal.connection(), namespace);
     printFact(cli, `Temporal: search attributes ${added.length > 0 ? `registered: ${added.join(', ')}` : 'exist already'}.`);
   } finally {
@@ -41,9 +42,7 @@ async function setUpImage(cli: Cli, image: string): Promise<void> {
   printFact(cli, `Sandbox image: ${image} ${outcome === 'built' ? 'built' : 'exists already'}.`);
 }
 
-async function bindDatabase(cli: Cli, parts: NamespaceParts, move: boolean): Promise<void> {
-  const { DATABASE_URL: url, LONGSHORE_LOG_LEVEL } = cli.config();
-  await using store = await openStore({ url, log: createLogger({ LONGSHORE_LOG_LEVEL }), poolSize: 1 });
+async function bindDatabase(cli: Cli, store: Store, parts: NamespaceParts, move: boolean): Promise<void> {
   const here = move ? await identifyNamespace(parts) : undefined;
   if (here) await store.temporalHome.move(here);
   await checkNamespace(store.temporalHome, parts);

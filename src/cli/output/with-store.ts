@@ -5,6 +5,7 @@ import type { Cli } from './cli.ts';
 /** Opens the database for one piece of work and always closes it. */
 export async function withStore(cli: Cli, work: (store: Store) => Promise<void>): Promise<void> {
   const { openStore } = await import('../../store/open-store.ts');
-  await using store = await openStore({ url: cli.config().DATABASE_URL, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), poolSize: 1 });
+  const { DATABASE_URL: url, LONGSHORE_MIGRATE } = cli.config();
+  await using store = await openStore({ url, log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), poolSize: 1, migrate: LONGSHORE_MIGRATE });
   await work(store);
 }

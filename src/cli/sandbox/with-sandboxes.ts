@@ -19,7 +19,7 @@ export async function withSandboxes<T>(cli: Cli, work: (desk: Desk) => Promise<T
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
   // Loaded here, since other commands need neither of them.
   const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../store/open-store.ts'), import('../../sdk/backends.ts')]);
-  await using store = await openStore({ url: config.DATABASE_URL, log, poolSize: 3, blobs: config });
+  await using store = await openStore({ url: config.DATABASE_URL, log, poolSize: 3, blobs: config, migrate: config.LONGSHORE_MIGRATE });
   await using sandboxes = await createSandboxes({ config, store, log, role: 'visitor' });
   return await work({ config, store, sandboxes });
 }

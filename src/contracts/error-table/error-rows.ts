@@ -1,4 +1,5 @@
 import { CONVERSATION_ERRORS } from './conversation-errors.ts';
+import { DATABASE_ERRORS } from './database-errors.ts';
 import type { ErrorRow } from './error-row.ts';
 import { MEMORY_ERRORS } from './memory-errors.ts';
 import { SERVICE_ERRORS } from './service-errors.ts';
@@ -262,12 +263,6 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
-  DATABASE_ELSEWHERE: {
-    message:
-      'The database belongs to the Temporal namespace {owner}; {address} has {here}, where its conversations have no workflows. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to where they are, or DATABASE_URL to another database. If they no longer exist: longshore setup --move-database',
-    httpStatus: 503,
-    retryable: false,
-  },
   TEMPORAL_UNAVAILABLE: {
     message: 'Temporal cannot be reached at {address}: {problem}. Check TEMPORAL_ADDRESS, or start the stack: longshore dev',
     httpStatus: 503,
@@ -280,6 +275,7 @@ export const ERRORS = {
     retryable: false,
   },
   NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
+  ...DATABASE_ERRORS,
   ...MEMORY_ERRORS,
   ...SERVICE_ERRORS,
   TURN_FAILED: { message: 'Turn {turnId} ended as {outcome}: {problem}', httpStatus: 502, retryable: false },
