@@ -38,6 +38,8 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   summary: string;
   /** Its server may ask a person during the call, and a worker follows the call until there is an answer. */
   mayAsk?: true;
+  /** Its server may ask the model of the agent during the call, within the budget. */
+  mayAskModel?: true;
   /** Of a call that asks: a model judges it while it waits for a person, and may allow it. */
   auto?: true;
 }

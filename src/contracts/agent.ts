@@ -156,6 +156,8 @@ export interface McpLimits {
   /** Time limits of calls of single tools, by the names that the server gives them. */
   toolTimeoutsMs?: Record<string, number>;
 }
+/** Whether a server may ask the model of the agent: after a person has allowed each request, or without. */
+export type Sampling = 'ask' | 'allow';
 interface McpCommand extends McpLimits {
   command: string;
   args: string[];
@@ -164,6 +166,8 @@ interface McpCommand extends McpLimits {
 /** A program that is reached over its stdin and stdout. One process runs beside the worker, if the operator allows it. */
 export interface McpProgram extends McpCommand {
   where: 'host';
+  /** Absent: it may not ask the model. */
+  sampling?: Sampling;
   /** Its working directory; the worker's own directory when absent. */
   directory?: string;
 }
@@ -177,6 +181,8 @@ export interface McpGuest extends McpCommand {
 export interface McpRemote extends McpLimits {
   url: string;
   headers: Record<string, string>;
+  /** Absent: it may not ask the model. */
+  sampling?: Sampling;
 }
 
 export interface PluginPin {

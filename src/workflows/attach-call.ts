@@ -54,7 +54,7 @@ export function attachCall(running: RunningConversation, place: StepPlace, call:
     ...(openMethods.length > 0 && { openMethods }),
     ...(call.decision === 'ask' && { approved: true as const }),
     ...(call.share && { share: shareOf(data, callId) ?? {} }),
-    ...(call.inOwnSandbox && { modelLeft: modelLeft(data, callId, Date.now()) }),
+    ...((call.inOwnSandbox || call.mayAskModel) && { modelLeft: modelLeft(data, callId, Date.now()) }),
   };
   const answer = attached.scope.run(() => executeTool(call, args));
   const unwatch = running.watch(() => heed(running, attached));

@@ -135,20 +135,33 @@ const callLimits = {
   timeout: limit.default(120_000).describe('Time limit of a call. Default 2m.'),
   timeouts: z.record(z.string(), limit).optional().describe('Time limits of calls of single tools, by the names that the server gives them.'),
 };
+const sampling = z
+  .enum(['ask', 'allow'])
+  .optional()
+  .describe(
+    'Lets the server ask the model of the agent during its calls, within the budget. ask: a person allows each request. Only outside the sandbox. Default: it may not.',
+  );
 const mcpServer = z.union([
-  z.strictObject({
-    command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
-    args: z.array(z.string()).default([]),
-    env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
-    where: z
-      .enum(['host', 'sandbox'])
-      .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
-    directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
-    ...callLimits,
-  }),
+  z
+    .strictObject({
+      command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
+      args: z.array(z.string()).default([]),
+      env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
+      where: z
+        .enum(['host', 'sandbox'])
+        .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
+      directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
+      sampling,
+      ...callLimits,
+    })
+    .refine(({ where, sampling: may }) => where === 'host' || may === undefined, {
+      path: ['sampling'],
+      message: 'works only for servers outside the sandbox: leave it out',
+    }),
   z.strictObject({
     url: z.string().min(1).describe('Address of a server that speaks MCP over streamable HTTP.'),
     headers: texts.describe('Sent with each request; ${env.NAME} is filled in when it is connected to.'),
+    sampling,
     ...callLimits,
   }),
 ]);

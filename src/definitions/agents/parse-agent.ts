@@ -107,10 +107,12 @@ function subAgentOf({ budget: { wallTime: wallTimeMs, ...budget }, ...use }: Non
 
 function serverOf({ timeout: timeoutMs, timeouts: toolTimeoutsMs, ...server }: Server, { directory: base }: DefinitionSource): McpServer {
   const limits = { timeoutMs, ...(toolTimeoutsMs && { toolTimeoutsMs }) };
-  if ('url' in server) return { ...server, ...limits };
-  const { directory, where, ...program } = server;
+  const { sampling, ...described } = server;
+  const outside = { ...limits, ...(sampling && { sampling }) };
+  if ('url' in described) return { ...described, ...outside };
+  const { directory, where, ...program } = described;
   if (where === 'sandbox') return { ...program, where, ...limits, ...(directory !== undefined && { directory }) };
-  return { ...program, where, ...limits, ...(directory !== undefined && { directory: resolve(base, directory) }) };
+  return { ...program, where, ...outside, ...(directory !== undefined && { directory: resolve(base, directory) }) };
 }
 
 type Server = NonNullable<z.output<typeof agentSchema>['mcp']>[string];

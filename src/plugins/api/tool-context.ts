@@ -5,7 +5,7 @@ import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
 import type { CodeResult, RunCodeOptions } from '../../sandbox/api/code.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions, ToolRequest } from '../../sandbox/api/host-methods.ts';
 import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
-import type { ServerQuestion } from './server-question.ts';
+import type { HostOfQuestion, ServerQuestion } from './server-question.ts';
 
 /** What a tool is given besides its arguments. The host sets the ids; a model cannot forge them. */
 export interface ToolContext {
@@ -48,6 +48,8 @@ export interface ToolContext {
    * Only for MCP servers outside the sandbox; absent where no person can be asked.
    */
   askPerson?(this: void, question: Question, signal: AbortSignal): Promise<QuestionAnswer>;
+  /** The model of the agent, for a server that asks it. What it uses counts as used by the conversation. Only for MCP servers outside the sandbox. */
+  model?: { name: string; ask: HostOfQuestion['askModel'] };
 }
 
 export interface UserMessage {

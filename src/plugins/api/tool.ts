@@ -68,6 +68,8 @@ export interface Tool {
   metadata?: JsonObject;
   /** It is of a server that may ask a person during a call. Set by Longshore. */
   mayAsk?: true;
+  /** It is of a server that may ask the model of the agent during a call. Set by Longshore. */
+  mayAskModel?: true;
   /** The tool is run by a client. Set by Longshore. */
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
   /** Messages of the user call it when they fit its parameters, as `text`; neither a model nor code can call it. Set by Longshore. */

@@ -96,6 +96,7 @@ function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): Pro
     retry: retryOf(tool),
     summary: summaryOf(tool, call.arguments),
     ...(tool.mayAsk && { mayAsk: true as const }),
+    ...(tool.mayAskModel && { mayAskModel: true as const }),
     ...(isAgentTool(tool.id) && { retry: 'attach' }),
     ...(tool.client && { retry: 'attach', client: true }),
     ...(givesTask(tool.id) && taskOf(request.agent, nameIn(call))),

@@ -6,7 +6,7 @@ import { deferred } from '../../common/deferred.ts';
 import { redact } from '../results/redact.ts';
 import { startTimeLimit } from './time-limit.ts';
 import { createAskPerson } from './ask-person.ts';
-import { contextFor } from './tool-context.ts';
+import { contextFor, hostsOfQuestions } from './tool-context.ts';
 import { failedBy, isRepeatable, sandboxFor, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 
@@ -32,7 +32,8 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   run.progress.phase('running');
   try {
     const askPerson = run.isNested ? undefined : createAskPerson(run, limit.hold, controller.signal);
-    const toolContext = { ...contextFor(run, sandbox, controller.signal), ...(askPerson && { askPerson }) };
+    const { askModel: ask, modelName: name } = hostsOfQuestions(run, controller.signal)(1);
+    const toolContext = { ...contextFor(run, sandbox, controller.signal), model: { name, ask }, ...(askPerson && { askPerson }) };
     return await Promise.race([answerOf(run, toolContext), ended.promise]);
   } finally {
     cancellationSignal.removeEventListener('abort', cancel);

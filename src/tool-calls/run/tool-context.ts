@@ -55,8 +55,8 @@ function toolSandbox(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal, at
   };
 }
 
-/** What the plugin in a sandbox of its own may use for its n-th question. */
-function hostsOfQuestions({ args, agent, models, store }: ToolRun, signal: AbortSignal): (number: number) => HostOfQuestion {
+/** What a plugin in a sandbox of its own, or an MCP server, may use for its n-th question. */
+export function hostsOfQuestions({ args, agent, models, store }: ToolRun, signal: AbortSignal): (number: number) => HostOfQuestion {
   const { attempt } = Context.current().info;
   // One after the other: each question knows what those before it have used, and a plugin that asks often reads the transcript no more than once at a time.
   const { inTurn } = createTurns();

@@ -27,6 +27,16 @@ beforeAll(async () => {
       sandbox: { idle: { freeze: '200ms' }, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
       steps: [{ call: 'inner:ask' }, { say: 'Known.' }],
     },
+    thinking: {
+      mcp: { asking: { url: served.url, sampling: 'ask' } },
+      tools: ['asking:*'],
+      budget: { tokens: 100_000 },
+      steps: [
+        { call: 'asking:think', with: { params: { messages: [{ role: 'user', content: { type: 'text', text: 'How high?' } }], maxTokens: 50 } } },
+        { say: 'Thought.' },
+      ],
+      plugin: { say: 'Very high.', usage: { inputTokens: 300, outputTokens: 20 } },
+    },
     lost: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book', expect: { isError: true } }, { say: 'Lost.' }] },
     again: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book_aside' }, { say: 'Booked.' }] },
   });
@@ -82,6 +92,17 @@ test('a person declines', async () => {
   await chat.approve({ callId: (await untilAsked(chat)).callId, answer: 'deny' });
   expect(await chat.reply()).toBe('Booked.');
   expect(await answerOf(chat)).toEqual({ action: 'decline' });
+  await chat.close();
+});
+
+test('a server asks the model once a person has allowed it, and what that uses counts', async () => {
+  const chat = await start('thinking');
+  const { callId, data } = await untilAsked(chat);
+  expect(data).toMatchObject({ tool: 'asking:elicitation/create', arguments: { message: expect.stringContaining('user: How high?') as string } });
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await chat.reply()).toBe('Thought.');
+  expect(await answerOf(chat)).toMatchObject({ role: 'assistant', content: { type: 'text', text: 'Very high.' } });
+  expect((await chat.status()).tokensUsed).toBeGreaterThanOrEqual(320);
   await chat.close();
 });
 

@@ -1,7 +1,7 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { inTime } from '../../../common/in-time.ts';
-import type { McpLimits } from '../../../contracts/agent.ts';
+import type { McpLimits, Sampling } from '../../../contracts/agent.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
 import { limitOf } from './call-limits.ts';
@@ -12,7 +12,7 @@ import type { RunServerTool, ServerCall } from './server-tools.ts';
 
 export interface CallerParts {
   name: string;
-  limits: McpLimits;
+  limits: McpLimits & { sampling?: Sampling };
   /** The connection, or the promise of the next one. */
   session: () => Session | Promise<Session>;
   /** The last report about the server. */
@@ -35,7 +35,8 @@ const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be r
 
 /** Makes the functions of tools that call a server. Their errors say whether the call was made. */
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
-  return (tool) => ({ isolation: 'host', mayAsk: true, execute: (input, context) => call(tool, input, context, false) });
+  const asks = { mayAsk: true as const, ...(limits.sampling && { mayAskModel: true as const }) };
+  return (tool) => ({ isolation: 'host', ...asks, execute: (input, context) => call(tool, input, context, false) });
 
   async function call(tool: ServerCall, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
     const current = await soon(context.signal);
@@ -46,6 +47,7 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
           timeoutMs: limitOf(limits, tool.name),
           onProgress: (line) => context.heartbeat(line),
           askPerson: context.askPerson,
+          model: context.model,
         }),
       );
     } catch (error) {

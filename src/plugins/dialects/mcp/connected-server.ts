@@ -135,7 +135,10 @@ class Keeper {
     this.opened = undefined;
     try {
       const toolsChanged = createRefresh(async () => this.opened && this.list(this.opened), log);
-      this.opened = await openSession(name, openTransport(name, server, readEnvironment), { toolsChanged, log: logOf(name, log) });
+      this.opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment), {
+        toolsChanged,
+        log: logOf(name, log),
+      });
       if (this.closed.signal.aborted) await this.opened.close('the worker ends');
       await this.list(this.opened);
     } catch (error) {

@@ -1,11 +1,18 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { ElicitRequestSchema, LoggingMessageNotificationSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  LoggingMessageNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import { inTimeOr } from '../../../common/in-time.ts';
+import type { Sampling } from '../../../contracts/agent.ts';
 import { MAX_QUESTION_MS } from '../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../api/define-plugin.ts';
 import { answerQuestion } from './questions/answer-question.ts';
+import { answerSampling } from './questions/answer-sampling.ts';
 import { createCalls } from './questions/calls-in-progress.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
@@ -29,9 +36,17 @@ export interface Session {
 export interface CallOptions {
   /** Asks the person behind the call's conversation. Absent: no person can be asked. */
   askPerson?: ToolContext['askPerson'];
+  /** Absent: the model cannot be asked. */
+  model?: ToolContext['model'];
   signal: AbortSignal;
   timeoutMs: number;
   onProgress: (line: string) => void;
+}
+
+export interface SessionOptions {
+  name: string;
+  /** Absent: the server may not ask the model. */
+  sampling?: Sampling | undefined;
 }
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -46,10 +61,13 @@ const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string(
  * Initializes a connection to a server.
  * @throws an Error with the reason when that fails; nothing of the connection is left then.
  */
-export async function openSession(name: string, opened: OpenTransport, heard: Heard): Promise<Session> {
+export async function openSession({ name, sampling }: SessionOptions, opened: OpenTransport, heard: Heard): Promise<Session> {
   const { transport } = opened;
-  const client = new Client({ name: 'longshore', version: '0.1.0' }, { capabilities: { elicitation: { form: {}, url: {} } } });
-  const calls = createCalls();
+  const client = new Client(
+    { name: 'longshore', version: '0.1.0' },
+    { capabilities: { elicitation: { form: {}, url: {} }, ...(sampling && { sampling: {} }) } },
+  );
+  const calls = createCalls<CallOptions>();
   let reason: string | undefined;
   let tell: (why: string) => void = () => undefined;
   const ended = new Promise<string>((resolve) => (tell = resolve));
@@ -73,6 +91,8 @@ export async function openSession(name: string, opened: OpenTransport, heard: He
   };
   opened.onCut?.((error) => void close(error instanceof MessageRefused ? error.message : 'it broke off an answer'));
   client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) => answerQuestion(name, params, calls.current(), signal));
+  if (sampling)
+    client.setRequestHandler(CreateMessageRequestSchema, ({ params }, { signal }) => answerSampling(name, sampling, params, calls.current(), signal));
   client.setNotificationHandler(ToolListChangedNotificationSchema, heard.toolsChanged);
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) => heard.log(level, data));
   try {

@@ -17,7 +17,7 @@ export interface ServerCall {
   request: (input: JsonObject) => ServerRequest;
   result: (given: JsonObject) => ToolResult;
 }
-export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk'>;
+export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk' | 'mayAskModel'>;
 
 export interface ServerTools {
   tools: Tool[];

@@ -80,6 +80,9 @@ function addQuestions(server: McpServer): void {
     await server.sendLoggingMessage({ level: 'critical', logger: 'rails', data: { at: 'Oslo\u202e' } });
     return text('logged');
   });
+  server.registerTool('think', { description: 'Asks the model what it is given.', inputSchema: { params: z.any() } }, async ({ params }, { requestId }) =>
+    text(await server.server.createMessage(params, { relatedRequestId: requestId, timeout: 600_000 }).catch((error: Error) => error.message)),
+  );
   server.registerTool('odd', { description: 'Asks what it is given.', inputSchema: { params: z.any() } }, async ({ params }, { requestId }) =>
     text(await server.server.elicitInput(params, { relatedRequestId: requestId }).catch((error: Error) => error.message)),
   );

@@ -2,6 +2,7 @@ import { ErrorCode, type ElicitResult } from '@modelcontextprotocol/sdk/types.js
 import type { Question } from '../../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import { readQuestion } from './read-question.ts';
+import { NO_CALL, refusal } from './refusal.ts';
 
 /** Answers a question of a server: asks the person behind the call to which it belongs. */
 export async function answerQuestion(
@@ -11,7 +12,7 @@ export async function answerQuestion(
   signal: AbortSignal,
 ): Promise<ElicitResult> {
   const question = questionOf(server, given);
-  if (!call) throw refusal(ErrorCode.InvalidRequest, 'it is not known which call asks: there is none in progress, or more than one');
+  if (!call) throw refusal(ErrorCode.InvalidRequest, NO_CALL);
   const { action, content } = (await call.askPerson?.(question, signal)) ?? { action: 'cancel' };
   return { action, ...(content && { content: content as NonNullable<ElicitResult['content']> }) };
 }
@@ -22,9 +23,4 @@ function questionOf(server: string, given: unknown): Question {
   } catch (error) {
     throw refusal(ErrorCode.InvalidParams, (error as Error).message);
   }
-}
-
-/** The library sends code and message as they are; those of its own errors begin with a text that the receiver adds again. */
-function refusal(code: ErrorCode, message: string): Error {
-  return Object.assign(new Error(message), { code });
 }

@@ -1,0 +1,41 @@
+import { ErrorCode, type CreateMessageResult } from '@modelcontextprotocol/sdk/types.js';
+import type { Sampling } from '../../../../contracts/agent.ts';
+import type { ToolContext } from '../../../api/define-plugin.ts';
+import type { ModelQuestion } from '../../../api/server-question.ts';
+import { NO_CALL, refusal } from './refusal.ts';
+import { askWhether, readSampling } from './read-sampling.ts';
+
+/** As the protocol has it for a person who refuses. */
+const REFUSED = -1;
+
+/** Asks the model for a server, within the call to which its request belongs. With `ask`, a person allows it first. */
+export async function answerSampling(
+  server: string,
+  policy: Sampling,
+  given: unknown,
+  call: { askPerson?: ToolContext['askPerson']; model?: ToolContext['model'] } | undefined,
+  signal: AbortSignal,
+): Promise<CreateMessageResult> {
+  const question = orInvalid(() => readSampling(given));
+  if (!call) throw refusal(ErrorCode.InvalidRequest, NO_CALL);
+  if (!call.model) throw refusal(ErrorCode.InvalidRequest, 'the model cannot be asked in this call');
+  if (policy === 'ask') await allowed(server, question, call.askPerson, signal);
+  const { text } = await call.model.ask(question).catch((error: unknown) => {
+    throw refusal(ErrorCode.InternalError, (error as Error).message);
+  });
+  return { role: 'assistant', content: { type: 'text', text }, model: call.model.name };
+}
+
+async function allowed(server: string, question: ModelQuestion, askPerson: ToolContext['askPerson'], signal: AbortSignal): Promise<void> {
+  const asked = orInvalid(() => askWhether(server, question));
+  const { action } = (await askPerson?.(asked, signal)) ?? { action: 'cancel' };
+  if (action !== 'accept') throw refusal(REFUSED, action === 'decline' ? 'a person has refused to let the model be asked' : 'no person has allowed it');
+}
+
+function orInvalid<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw refusal(ErrorCode.InvalidParams, (error as Error).message);
+  }
+}
