@@ -47,6 +47,13 @@ try:
 except ToolError as error:
     print(error.code)
 `;
+const SUMMARIZES = `
+for group in ('default', 'other'):
+    try:
+        print(summarize('The tide is high at noon.', group))
+    except Exception as error:
+        print(error)
+`;
 const agent = (steps: ScriptedStep[]) => ({ plugins: [PLUGIN], tools: ['code:*', `${ID}:*`], steps });
 const withPackages = (await canInstall('pydantic')) ? describe : describe.skip;
 
@@ -67,6 +74,11 @@ beforeAll(async () => {
     copier: agent([python(FILES), javascript("console.log((await count()).total > 0, await remark('flat'))"), { say: 'Copied.' }]),
     sailor: agent([python(ASKS), { say: 'Denied.' }, python(ASKS), { say: 'Granted.' }, python(ASKS), { say: 'Revoked.' }]),
     writer: agent([python("print(wait_for('a'))"), { say: 'Written.' }]),
+    summarizer: {
+      ...agent([python(SUMMARIZES), { say: 'Summarized.' }]),
+      budget: { tokens: 100_000 },
+      plugin: { say: 'High at noon.', usage: { inputTokens: 300, outputTokens: 20 } },
+    },
     counter: agent([python('print(count())'), { say: 'Counted.' }, python('print(count())'), { say: 'Again.' }]),
   });
   Object.assign(installation.environment, { HARBOUR_SECRET: 'sesame', LONGSHORE_EGRESS_ADDRESSES: ADDRESS });
@@ -127,6 +139,19 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
     expect(notes).toEqual(expect.arrayContaining([`From ${ID}:remark: remarked calm`, `From ${ID}:remark: remarked rough`]));
     const prompts = (await within('default', 'cat data/plugin/prompts')).split('\n').filter((prompt) => prompt.startsWith(chat.id));
     expect([prompts[0], prompts.at(-1)]).toEqual([`${chat.id} None`, `${chat.id} rough`]);
+    await chat.close();
+  }, 300_000);
+
+  test('a method asks the model of the agent, and what that uses counts for the conversation', async () => {
+    const chat = await start('summarizer');
+    expect(await chat.reply()).toBe('Summarized.');
+    expect(await linesOf(chat)).toEqual([
+      [
+        'High at noon. (320)',
+        `${ID}:summarize failed: KeyError: "there is no group of models 'other' in Longshore; give the setting of the plugin the value 'default', which is the model of the agent"`,
+      ],
+    ]);
+    expect((await chat.status()).tokensUsed).toBeGreaterThanOrEqual(320);
     await chat.close();
   }, 300_000);
 

@@ -160,7 +160,7 @@ def test_what_does_not_exist_can_be_named_and_extended_and_is_refused_when_it_is
 
 def test_getattr_with_a_default_gives_the_default_for_what_does_not_exist(caller: Any) -> None:
     settings, ctx = Settings(), AgentCtx(caller)
-    assert (getattr(settings, 'SOMETHING', 7), settings.MODEL_GROUPS, settings.DEFAULT_PROXY) == (7, {}, None)
+    assert (getattr(settings, 'SOMETHING', 7), list(settings.MODEL_GROUPS), settings.DEFAULT_PROXY) == (7, ['default'], None)
     assert (hasattr(ctx, 'db_user'), ctx.adapter_key, ctx.from_chat_key, asyncio.run(ctx.get_bound_workspace())) == (False, 'longshore', 'conv_1', None)
     with pytest.raises(NotSupported, match=r'^ctx\.adapter is not supported in Longshore: '):
         _ = ctx.adapter
@@ -170,7 +170,8 @@ def test_getattr_with_a_default_gives_the_default_for_what_does_not_exist(caller
     ('name', 'instead'),
     [
         ('nekro_agent.api.timer.set_timer', 'use schedules of Longshore'),
-        ('nekro_agent.services.agent.openai.gen_openai_chat_response', 'return what a model has to know'),
+        ('nekro_agent.services.agent.openai.gen_openai_embeddings', 'return what a model has to know'),
+        ('nekro_agent.services.agent.creator.ContentSegment.image_content', 'the model can be asked with texts alone'),
         ('nonebot.get_bot', 'there is no bot of NoneBot'),
         ('nekro_agent.something', 'it belongs to the host of Nekro Agent'),
     ],

@@ -14,10 +14,9 @@ import { describedSchema, type Described } from './described.ts';
 import { idOf } from './id-of.ts';
 import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
 
-const MODULES = ['__init__', 'capabilities', 'commands', 'events', 'loaded_plugin', 'messages', 'models', 'patterns', 'refused', 'scan_source', 'sending'];
 const PROGRAMS: DialectPrograms = {
   entry: 'maibot_host.py',
-  files: programsAt(import.meta.url, ['maibot_host.py', ...MODULES.map((name) => `longshore_maibot/${name}.py`)]),
+  files: programsAt(import.meta.url, 'longshore_maibot', ['maibot_host.py']),
 };
 
 /** What a handler of MaiBot returns, as a result of a tool. */

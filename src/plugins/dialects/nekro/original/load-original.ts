@@ -13,10 +13,9 @@ import { describedSchema } from './described.ts';
 import { partsOf } from './methods.ts';
 
 const ENTRIES = ['__init__.py', 'plugin.py'];
-const MODULES = ['__init__', 'calling', 'config_base', 'context', 'loaded_plugin', 'methods', 'modules', 'parts', 'plugin', 'refused', 'scan_source', 'store'];
 const PROGRAMS: DialectPrograms = {
   entry: 'nekro_host.py',
-  files: programsAt(import.meta.url, ['nekro_host.py', ...MODULES.map((name) => `longshore_nekro/${name}.py`)]),
+  files: programsAt(import.meta.url, 'longshore_nekro', ['nekro_host.py']),
 };
 /** Packages that Nekro Agent itself brings and that plugins use without naming them. One that a plugin names has the versions that the plugin wants. */
 const BROUGHT = [

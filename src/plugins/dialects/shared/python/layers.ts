@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { runCommand } from '../../../../platform/run-command.ts';
@@ -24,10 +24,7 @@ export interface PythonFacts {
 
 const FETCH = readProgram(import.meta.url, 'programs/fetch_packages.py');
 /** The modules have packages of their own: a plugin may have modules of the same names. */
-const HOST_PROGRAMS = programsAt(
-  import.meta.url,
-  ['__init__', 'calls', 'proxies', 'questions', 'serve', 'source', 'stdio'].map((name) => `longshore_host/${name}.py`),
-);
+const HOST_PROGRAMS = programsAt(import.meta.url, 'longshore_host');
 const INSTALL_TIMEOUT_MS = 600_000;
 const MOST_FILES = 5_000;
 const MOST_BYTES = 200 * 1024 * 1024;
@@ -61,9 +58,11 @@ export async function codeLayer(plugin: string, given: string, directory: string
   return place('code', files, directory);
 }
 
-/** Programs in the folder `programs` beside a module. */
-export function programsAt(module: string, names: string[]): [name: string, content: Buffer][] {
-  return names.map((name) => [name, readFileSync(new URL(`programs/${name}`, module))]);
+/** What is in the folder `programs` beside a module: all modules of a package of Python, and other files by their names. */
+export function programsAt(module: string, pythonPackage: string, others: string[] = []): [name: string, content: Buffer][] {
+  const modules = readdirSync(new URL(`programs/${pythonPackage}`, module)).filter((name) => name.endsWith('.py'));
+  const names = [...others, ...modules.map((name) => `${pythonPackage}/${name}`)];
+  return names.toSorted().map((name) => [name, readFileSync(new URL(`programs/${name}`, module))]);
 }
 
 /** The programs that run a plugin: those of all plugins in Python, and those of its dialect. */

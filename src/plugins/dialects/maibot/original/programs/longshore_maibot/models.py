@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from longshore_host.prompts import PromptRefused, messages_of
 from longshore_host.questions import QuestionFailed, ask
 from longshore_maibot.refused import CapabilityRefused
 
 # The tasks for which MaiBot may have models of their own. Here the model of the agent does all of them.
 _TASKS = ['replyer', 'planner', 'utils', 'tool_use']
-_ROLES = {'system': 'system', 'developer': 'system', 'assistant': 'assistant'}
 
 
 async def generate(args: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +26,10 @@ async def available_models(args: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _ask(args: dict[str, Any], tools: list[dict[str, Any]]) -> dict[str, Any]:
-    question: dict[str, Any] = {'messages': messages_of(args.get('prompt')), 'tools': tools}
+    try:
+        question: dict[str, Any] = {'messages': messages_of(args.get('prompt')), 'tools': tools}
+    except PromptRefused as problem:
+        raise CapabilityRefused(f'llm: {problem}') from problem
     most = args.get('max_tokens')
     if isinstance(most, (int, float)) and most >= 1:
         question['maxOutputTokens'] = int(most)
@@ -48,37 +50,6 @@ async def _ask(args: dict[str, Any], tools: list[dict[str, Any]]) -> dict[str, A
         'completion_tokens': used['outputTokens'],
         'total_tokens': used['inputTokens'] + used['outputTokens'],
     }
-
-
-def messages_of(prompt: Any) -> list[dict[str, str]]:
-    """A prompt is a text, or messages as OpenAI has them, of which texts are supported."""
-    if isinstance(prompt, str) and prompt.strip():
-        return [{'role': 'user', 'text': prompt}]
-    if isinstance(prompt, list) and prompt and all(isinstance(message, dict) for message in prompt):
-        return [_message_of(message) for message in prompt]
-    raise CapabilityRefused('llm: the prompt has to be a text or a list of messages, each with role and content')
-
-
-def _message_of(message: dict[str, Any]) -> dict[str, str]:
-    role = str(message.get('role', 'user'))
-    text = _text_of(message.get('content'))
-    if role == 'tool':
-        return {'role': 'user', 'text': f'Result of {message.get("tool_call_id") or "the call"}: {text}'}
-    calls = message.get('tool_calls')
-    if calls:
-        text = '\n'.join(filter(None, [text, f'Calls: {json.dumps(calls, ensure_ascii=False, default=str)}']))
-    return {'role': _ROLES.get(role, 'user'), 'text': text}
-
-
-def _text_of(content: Any) -> str:
-    if isinstance(content, list):
-        return '\n'.join(_text_of(part) for part in content)
-    if isinstance(content, dict):
-        kind = content.get('type', 'text')
-        if kind != 'text':
-            raise CapabilityRefused(f'llm: parts of the type {kind} are not supported; text is')
-        return str(content.get('text', content.get('data', '')))
-    return '' if content is None else str(content)
 
 
 def _tool_of(tool: Any) -> dict[str, Any]:

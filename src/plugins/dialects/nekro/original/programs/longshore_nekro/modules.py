@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from longshore_nekro import parts
+from longshore_nekro import models, parts
 from longshore_nekro.config_base import ConfigBase, ExtraField
 from longshore_nekro.context import AgentCtx, Messages, MessageService, local_file
 from longshore_nekro.plugin import Inert, NekroPlugin, SandboxMethod, SandboxMethodType, dynamic_import_pkg, environment
@@ -49,7 +49,7 @@ _OFFERED: dict[str, dict[str, Any]] = {
     'nekro_agent.api.schemas': {'AgentCtx': AgentCtx},
     'nekro_agent.api.signal': {'MsgSignal': parts.MsgSignal},
     'nekro_agent.core': {**_LOGGER, 'config': _SETTINGS},
-    'nekro_agent.core.config': {'config': _SETTINGS},
+    'nekro_agent.core.config': {'config': _SETTINGS, 'ModelConfigGroup': models.ModelConfigGroup},
     'nekro_agent.core.core_utils': {'ConfigBase': ConfigBase, 'ExtraField': ExtraField},
     'nekro_agent.core.logger': _LOGGER,
     'nekro_agent.core.os_env': {'OsEnv': parts.OsEnv},
@@ -58,6 +58,8 @@ _OFFERED: dict[str, dict[str, Any]] = {
     'nekro_agent.schemas.chat_message': {'ChatType': parts.ChatType},
     'nekro_agent.schemas.i18n': {'i18n_text': parts.i18n_text},
     'nekro_agent.schemas.signal': {'MsgSignal': parts.MsgSignal},
+    'nekro_agent.services.agent.creator': {'ContentSegment': models.ContentSegment, 'OpenAIChatMessage': models.OpenAIChatMessage},
+    'nekro_agent.services.agent.openai': {'OpenAIResponse': models.OpenAIResponse, 'gen_openai_chat_response': models.gen_openai_chat_response},
     'nekro_agent.services.command.base': _COMMANDS,
     'nekro_agent.services.command.ctl': _COMMANDS,
     'nekro_agent.services.command.schemas': _COMMANDS,

@@ -12,6 +12,7 @@ from typing import Any
 from longshore_host.calls import image_kind
 from longshore_nekro.calling import of_this_conversation
 from longshore_nekro.context import fetched, local_file
+from longshore_nekro.models import MODEL_GROUPS, group_named
 from longshore_nekro.plugin import environment
 from longshore_nekro.refused import refuse
 
@@ -57,9 +58,10 @@ def i18n_text(**texts: str) -> dict[str, str]:
 
 
 class Settings:
-    """Settings of the host. There are no model groups and no proxy to name: connections go through that of the sandbox by themselves."""
+    """Settings of the host. There is one group of models, that of the agent, and no proxy to name: connections go through that of the sandbox by themselves."""
 
-    MODEL_GROUPS: dict[str, Any] = {}  # noqa: RUF012
+    MODEL_GROUPS = MODEL_GROUPS
+    get_model_group_info = staticmethod(group_named)
     DEFAULT_PROXY = None
 
     def __getattr__(self, name: str) -> Any:

@@ -1,0 +1,65 @@
+"""Rules of what a plugin that is written for Nekro Agent asks the model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from longshore_host.prompts import PromptRefused
+from longshore_host.questions import QuestionFailed
+from longshore_nekro import models
+from longshore_nekro.models import ContentSegment, OpenAIChatMessage, gen_openai_chat_response
+from longshore_nekro.parts import Settings
+from longshore_nekro.refused import NotSupported
+
+REPLY = {'text': 'High.', 'reasoning': 'Moon.', 'calls': [], 'usage': {'inputTokens': 3, 'outputTokens': 2}, 'model': 'a/b'}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The questions that reach the host."""
+    found: list[tuple[Any, ...]] = []
+
+    async def answer(*question: Any) -> Any:
+        found.append(question)
+        return REPLY
+
+    monkeypatch.setattr(models, 'ask', answer)
+    return found
+
+
+def test_the_group_of_the_agent_is_asked_with_messages_of_both_kinds(asked: list[tuple[Any, ...]]) -> None:
+    group = Settings().get_model_group_info('default')
+    message = OpenAIChatMessage.create_empty('user').add(ContentSegment.text_content('The tide')).batch_add([ContentSegment.text_content('at noon?')])
+    messages = [{'role': 'system', 'content': 'Be brief.'}, message]
+    given = {'base_url': group.BASE_URL, 'api_key': group.API_KEY, 'stream_mode': True, 'max_tokens': 50, 'temperature': 2}
+    reply = asyncio.run(gen_openai_chat_response(model=group.CHAT_MODEL, messages=messages, **given))
+    assert (reply.response_content, reply.thought_chain, reply.use_model, reply.token_consumption, reply.message_cnt) == ('High.', 'Moon.', 'a/b', 5, 2)
+    texts = [{'role': 'system', 'text': 'Be brief.'}, {'role': 'user', 'text': 'The tide\nat noon?'}]
+    assert asked == [('model', {'messages': texts, 'tools': [], 'maxOutputTokens': 50})]
+
+
+def test_another_group_another_address_and_images_are_refused(asked: list[tuple[Any, ...]]) -> None:
+    with pytest.raises(KeyError, match=re.escape("give the setting of the plugin the value 'default', which is the model of the agent")):
+        Settings().get_model_group_info('openai')
+    assert 'openai' not in Settings().MODEL_GROUPS
+    for options in ({'model': 'agent', 'base_url': 'https://models.example'}, {'model': 'gpt-9'}):
+        with pytest.raises(NotSupported, match=r'use the package openai, with a permission for the host$'):
+            asyncio.run(gen_openai_chat_response(messages=[], **options))
+    with pytest.raises(NotSupported, match='texts alone'):
+        ContentSegment.image_content('https://pictures.example/1')
+    with pytest.raises(PromptRefused, match=r'^parts of the type image_url are not supported; text is$'):
+        asyncio.run(gen_openai_chat_response('agent', [{'role': 'user', 'content': [{'type': 'image_url'}]}]))
+    assert asked == []
+
+
+def test_an_answer_that_does_not_come_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any) -> Any:
+        raise QuestionFailed('the budget of cost of the conversation is used up')
+
+    monkeypatch.setattr(models, 'ask', fail)
+    with pytest.raises(QuestionFailed, match=r'^the budget of cost of the conversation is used up$'):
+        asyncio.run(gen_openai_chat_response('agent', [OpenAIChatMessage.from_text('user', 'The tide?')]))
