@@ -31,6 +31,7 @@ import {
   checkAnswer,
   checkCharacters,
   checkMessage,
+  checkOpen,
   checkRevocation,
   checkRewind,
   checkOutput,
@@ -68,7 +69,10 @@ function registerUpdates(running: RunningConversation): void {
       'Answer a pending approval: {"callId": "…", "hash": "…", "answer": "allow" | "allow-once" | "deny", "reason": "…", "editedArguments": {…}}. "allow" holds for the tool from now on.',
   });
   setHandler(messages.revokeAllowedTool, (args) => revoke(running, args), {
-    validator: (args?: Partial<RevokeAllowedToolArgs>) => void checkRevocation(args),
+    validator: (args?: Partial<RevokeAllowedToolArgs>) => {
+      checkRevocation(args);
+      checkOpen(data);
+    },
     description: 'Take back that a tool is allowed for the rest of the conversation: {"tool": "shell:run"}. Its next calls ask again.',
   });
 }

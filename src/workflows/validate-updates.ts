@@ -109,6 +109,11 @@ export function checkRevocation(given: unknown): RevokeAllowedToolArgs {
   return { tool, ...(by !== undefined && { by }) };
 }
 
+/** Refuses what a conversation that ends cannot do any more. Only validators call it: a replay must not check what was accepted before. */
+export function checkOpen({ closing, conversationId }: Pick<ConversationData, 'closing' | 'conversationId'>): void {
+  if (closing) throw refusedUpdate('CONVERSATION_CLOSED', { conversationId });
+}
+
 /** Checks the arguments of `rewind`, and that nothing is under way which the rewind would pull the files away from. */
 export function checkRewind(data: ConversationData, given: unknown): RewindArgs {
   const { checkpointId, confirm } = isObject(given) ? given : {};

@@ -1,4 +1,5 @@
 import { CancelledFailure, WorkflowFailedError } from '@temporalio/client';
+import { deferred } from '../../src/common/deferred.ts';
 import { asks, followCommand, Stage, toolCall, until } from './support.ts';
 
 let stage: Stage;
@@ -24,6 +25,26 @@ test('closing interrupts what runs, drops what waits, and destroys the sandbox',
   ]);
   expect(world.asked('destroySandbox')).toHaveLength(1);
   expect(world.statuses.map(({ state }) => state).slice(-2)).toEqual(['closing', 'closed']);
+});
+
+test('a conversation that ends takes no message, no revocation and no rewind any more', async () => {
+  const ended = deferred<void>();
+  const world = await stage.start((world) => {
+    world.answers.push(asks(toolCall()));
+    world.tool = async () => {
+      await ended.promise;
+      return { outcome: 'interrupted', sandboxTier: 'running' };
+    };
+  });
+  await world.untilAsked('shell:run');
+  await world.handle.signal('close');
+  const closed = { cause: { type: 'CONVERSATION_CLOSED' } };
+  await expect(world.send('too late')).rejects.toMatchObject(closed);
+  await expect(world.handle.executeUpdate('revokeAllowedTool', { args: [{ tool: 'shell:run' }] })).rejects.toMatchObject(closed);
+  await expect(world.handle.executeUpdate('rewind', { args: [{ checkpointId: 'cp_1' }] })).rejects.toMatchObject(closed);
+  ended.resolve();
+  await world.handle.result();
+  expect(world.saved?.state).toBe('closed');
 });
 
 test('an agent may keep its sandbox: it is stopped, and its files stay', async () => {
