@@ -222,7 +222,7 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
   test('plugins check says what it offers and what of it does not work here, before any agent has it', async () => {
     const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
     expect(code).toBe(0);
-    expect(out).toMatch(/^harbour-tides 1\.3\.0\+[0-9a-f]{16} \(nekro\), 10 tools\npermissions: none\nconfiguration: \{/);
+    expect(out).toMatch(/^harbour-tides 1\.3\.0\+[0-9a-f]{16} \(nekro\), 11 tools\npermissions: none\nconfiguration: \{/);
     expect(out).toContain('"x-secret":true');
     expect(out).toContain(`\n${ID}:tide, 潮汐查询 (tool, hidden, own)\n`);
     expect(out).toContain('warning: Its functions of the kind COMMAND are not run, only its methods are: tide\n');
