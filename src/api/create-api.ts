@@ -66,6 +66,7 @@ import { createPreviewSite } from './http/preview-site.ts';
 import { addTerminalRoutes } from './terminals/terminal-routes.ts';
 import { addWebhookDeliveryRoutes } from './webhooks/webhook-deliveries.ts';
 import { addWebhookRoutes } from './webhooks/webhooks.ts';
+import { addSignInPages } from './sign-ins/sign-in-pages.ts';
 import { createFrameReader } from './stream/event-frames.ts';
 import { createOpenStreams } from './stream/open-streams.ts';
 import { STREAM_TIMES, type StreamTimes } from './stream/stream-times.ts';
@@ -87,6 +88,8 @@ export interface ApiParts {
   limits?: Partial<ApiLimits>;
   /** Origins of Temporal's UI; default: none. */
   codecOrigins?: readonly string[];
+  /** Addresses of authorization servers of MCP servers that are allowed although they are not public; default: none. */
+  oauthAddresses?: string[];
   /** Receives spans of requests that lead to a turn; absent when nothing is traced. */
   tracing?: Tracing | undefined;
 }
@@ -118,6 +121,7 @@ const ROUTES = [
   addApprovalLinkRoutes,
   addApprovalRoutes,
   addApprovalPages,
+  addSignInPages,
   addScheduleRoutes,
   addWebhookRoutes,
   addWebhookDeliveryRoutes,
@@ -164,6 +168,7 @@ export async function createApi({
   oidc,
   limits,
   codecOrigins = [],
+  oauthAddresses = [],
   tracing,
 }: ApiParts): Promise<Api> {
   const { store } = given;
@@ -175,16 +180,15 @@ export async function createApi({
   const previews = previewUrl === undefined ? undefined : createPreviewSite(previewUrl);
   const parts: RouteParts = {
     client,
-    longshore: createLongshore(client),
     addressOf: createAddressOf(publicUrl),
-    longshoreBy: (by) => createLongshore({ ...client, by }),
-    longshoreFor: (request) => createLongshore({ ...client, by: sourceOf(request) }),
+    ...clientsOf(client),
     store,
-    hosts: client.hosts,
     streams,
     limit: createRequestLimiter(createLimitsOfCaller(store.limits, tenants), store.limits),
     readFrames: createFrameReader(store.events),
     codecOrigins,
+    oauthAddresses,
+    log,
     previews,
     idleMs,
     times,
@@ -213,4 +217,14 @@ export async function createApi({
   addMetricsRoute(api, metrics);
   await api.ready();
   return api;
+}
+
+/** What acts in the name of callers, and on the sandboxes. */
+function clientsOf(client: ClientParts & Pick<RouteParts, 'hosts'>): Pick<RouteParts, 'longshore' | 'longshoreBy' | 'longshoreFor' | 'hosts'> {
+  return {
+    longshore: createLongshore(client),
+    longshoreBy: (by) => createLongshore({ ...client, by }),
+    longshoreFor: (request) => createLongshore({ ...client, by: sourceOf(request) }),
+    hosts: client.hosts,
+  };
 }

@@ -6,6 +6,7 @@ import { parseDuration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Config } from '../platform/config.ts';
 import type { Logger } from '../platform/log.ts';
+import { readOAuthAddresses } from '../oauth/oauth-fetch.ts';
 import { mostOpenFiles } from '../platform/most-open-files.ts';
 import { readLimits } from '../platform/read-limits.ts';
 import { openTracing } from '../traces/open-tracing.ts';
@@ -28,7 +29,20 @@ export async function serveApi(config: Config, options: { log: Logger; version: 
     const stopping = new AbortController();
     const { LONGSHORE_CODEC_ORIGINS: codecOrigins, LONGSHORE_PUBLIC_URL: publicUrl, LONGSHORE_PREVIEW_URL: previewUrl } = config;
     const limits = { tenants: readLimits(config.LONGSHORE_LIMITS) ?? {}, connections: await connectionLimits(config, log) };
-    const api = await createApi({ client, log, version, stopping: stopping.signal, limits, codecOrigins, publicUrl, previewUrl, oidc, tracing });
+    const oauthAddresses = readOAuthAddresses(config);
+    const api = await createApi({
+      client,
+      log,
+      version,
+      stopping: stopping.signal,
+      limits,
+      codecOrigins,
+      oauthAddresses,
+      publicUrl,
+      previewUrl,
+      oidc,
+      tracing,
+    });
     const { hostname, port } = new URL(`http://${config.LONGSHORE_API_ADDRESS}`);
     try {
       await api.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) });

@@ -33,6 +33,7 @@ import { setupCommand } from './machine/setup-command.ts';
 import { serveCommand } from './machine/serve.ts';
 import { showCommand } from './conversations/show.ts';
 import { templateCommand } from './machine/template-command.ts';
+import { signInsCommand } from './sign-ins/sign-ins.ts';
 import { skillsCommand } from './skills/skills.ts';
 import { createOutput } from './output/terminal.ts';
 import { usageCommand } from './usage/usage.ts';
@@ -81,6 +82,7 @@ function createProgram(cli: Cli): Command {
     sandboxCommand,
     pluginsCommand,
     skillsCommand,
+    signInsCommand,
     chatCommand,
     runConversationCommand,
     scheduleCommand,

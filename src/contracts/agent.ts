@@ -1,3 +1,4 @@
+import type { McpOAuth } from './mcp/oauth.ts';
 import type { CheckpointPolicy } from './checkpoints/checkpoint.ts';
 import type { ClientTools } from './client-tool.ts';
 import type { JsonObject } from './json.ts';
@@ -183,6 +184,7 @@ export interface McpRemote extends McpLimits {
   headers: Record<string, string>;
   /** Absent: it may not ask the model. */
   sampling?: Sampling;
+  oauth?: McpOAuth;
 }
 
 export interface PluginPin {

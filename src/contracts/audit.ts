@@ -47,6 +47,8 @@ export const AUDIT_ACTIONS = [
   'webhook.rotate',
   'retention.set',
   'user.erase',
+  'user.sign-in',
+  'user.sign-out',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -26,6 +26,7 @@ import { createPluginStates } from './plugin-states.ts';
 import { createPluginStore } from './plugin-store.ts';
 import { sealedWebhooks } from './service/sealed-webhooks.ts';
 import { createSecretBox } from './service/secret-box.ts';
+import { createSignIns } from './sign-ins/sign-ins.ts';
 import { createWebhooks } from './service/webhooks.ts';
 import { createPools } from './pools.ts';
 import { createSandboxRows } from './sandboxes.ts';
@@ -63,7 +64,7 @@ export interface StoreOptions {
  * Opens the store on a Postgres database and brings its schema up to date if necessary and allowed. Every method may fail with `POSTGRES_UNAVAILABLE`;
  * connections are restored automatically. Dispose it to close them.
  * @param options.blobs where archives are kept, and the name of the installation; Postgres by default
- * @param options.keys for secrets that the store has to give back: of webhooks, and of the hosts' authority
+ * @param options.keys for secrets that the store has to give back: of webhooks, of the hosts' authority, and tokens of MCP servers
  * @param options.migrate `no`: leaves the schema as it is
  * @param options.poolSize maximum of connections (default 10), and as many again for statements of tenants; one more when events are followed
  * @throws POSTGRES_UNAVAILABLE; DATABASE_NEWER when this version cannot work with the schema; DATABASE_OLDER when it may not change it
@@ -104,6 +105,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     clientCalls: createClientCalls(parts),
     fileLinks: createFileLinks(parts),
     previewLinks: createPreviewLinks(parts),
+    signIns: createSignIns({ database, box }),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),
     snapshots: createSnapshots(parts),

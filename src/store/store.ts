@@ -15,6 +15,7 @@ import type { ServiceRows } from './service/service-rows.ts';
 import type { Pools } from './pools.ts';
 import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from './plugin-rows.ts';
 import type { MemoryRows } from './memory/memory.ts';
+import type { SignInRows } from './sign-ins/sign-ins.ts';
 import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
 import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
@@ -234,6 +235,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
   };
   pools: Pools;
   memory: MemoryRows;
+  /** Where users are signed in at MCP servers. */
+  signIns: SignInRows;
   snapshots: {
     /** False when the sandbox already has a snapshot of that name. */
     insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;

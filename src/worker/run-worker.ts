@@ -31,6 +31,8 @@ import { sourcesOf } from '../plugins/manager/plugin-source.ts';
 import { checkOutputs } from './check-outputs.ts';
 import { unmatchedRules } from '../plugins/approval/unmatched-rules.ts';
 import { watchPlugins } from '../plugins/manager/watch-plugins.ts';
+import { baseAddress } from '../common/base-address.ts';
+import { readOAuthAddresses } from '../oauth/oauth-fetch.ts';
 import { createLister } from '../plugins/dialects/mcp/list-in-sandbox.ts';
 import { openMcpServers, type McpServers } from '../plugins/dialects/mcp/open-servers.ts';
 import { createSandboxes } from '../sdk/backends.ts';
@@ -72,6 +74,12 @@ export async function runWorker(config: Config, log: Logger): Promise<void> {
     listInSandbox,
     store: store.pluginStore,
     isEnabled: (name) => plugins.isEnabled(name),
+    signIns: {
+      rows: store.signIns,
+      publicUrl: config.LONGSHORE_PUBLIC_URL === undefined ? undefined : baseAddress(config.LONGSHORE_PUBLIC_URL),
+      encrypts: keys.first !== undefined,
+      allowAddresses: readOAuthAddresses(config),
+    },
     log,
   });
   addServers(plugins, mcp, log);

@@ -31,6 +31,13 @@ const OF_QUESTION: Words = [
   'Accept',
   'Decline',
 ];
+const OF_SIGN_IN: Words = [
+  'The user has to sign in',
+  (agent, tool) => `A call of the agent <b>${agent}</b> waits until its user has signed in, on the page at <code>url</code> (<b>${tool}</b>):`,
+  'After the sign-in, the call goes on by itself.',
+  'The user has signed in',
+  'Decline',
+];
 
 /** What a person sees before the decision. All text of the call is shown, and none of it acts. */
 export function approvalPage({ tool, arguments: given, why, agentId, expiresAt }: ShownCall, token: string): string {
@@ -39,7 +46,7 @@ export function approvalPage({ tool, arguments: given, why, agentId, expiresAt }
   const shown = fits
     ? `<pre>${escaped(json)}</pre>`
     : '<p>Its arguments are too long for this page. It can be denied here; to allow it, use a key or the command line.</p>';
-  const [title, asks, words, allow, deny] = isQuestion(tool) ? OF_QUESTION : OF_CALL;
+  const [title, asks, words, allow, deny] = wordsFor(tool, given);
   const button = (decision: string, label: string) => `<button name="decision" value="${decision}">${label}</button>`;
   return page(
     title,
@@ -48,6 +55,11 @@ export function approvalPage({ tool, arguments: given, why, agentId, expiresAt }
       `${fits ? button('allow-once', allow) : ''}${button('deny', deny)}</form>` +
       `<p><small>This link works once, until ${escaped(expiresAt.toISOString())}. ${words}</small></p>`,
   );
+}
+
+function wordsFor(tool: string, { signIn }: JsonObject): Words {
+  if (!isQuestion(tool)) return OF_CALL;
+  return signIn === true ? OF_SIGN_IN : OF_QUESTION;
 }
 
 /** Whether the page shows all of the arguments. */

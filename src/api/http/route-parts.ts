@@ -33,6 +33,9 @@ export interface RouteParts {
   readFrames: FrameReader;
   /** Origins of Temporal's UI, whose pages may ask the codec. */
   codecOrigins: readonly string[];
+  /** Addresses of authorization servers of MCP servers that are allowed although they are not public. */
+  oauthAddresses: string[];
+  log: Logger;
   /** Hosts for previews of ports; absent: they are below a path of the service. */
   previews: PreviewSite | undefined;
   /** A connection to a sandbox over which nothing goes for so long is closed, in milliseconds. */

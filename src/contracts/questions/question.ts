@@ -23,6 +23,8 @@ export type UrlQuestion = {
   server: string;
   message: string;
   url: string;
+  /** Longshore asks: the page is its own, and leads to where the user signs in. No server can set it. */
+  signIn?: true;
 };
 
 /** How a question ended, in the words of the protocol. `decline`: a person refused to answer. `cancel`: there is no answer. */

@@ -7,6 +7,7 @@ import { MAX_OUTPUT_SCHEMA } from '../../contracts/output.ts';
 import { MEMORY_SCOPES } from '../../contracts/memory/memory.ts';
 import { duration } from '../../common/duration.ts';
 import { clientToolsSchema } from './client-tool-schema.ts';
+import { mcpServer } from './mcp-schema.ts';
 import { sandboxSchema } from '../parse/sandbox-schema.ts';
 
 const count = z.int().min(1);
@@ -129,42 +130,6 @@ const subAgent = z.strictObject({
     ),
 });
 
-const texts = z.record(z.string(), z.string()).default({});
-const limit = duration.refine((milliseconds) => milliseconds > 0, 'has to be above 0');
-const callLimits = {
-  timeout: limit.default(120_000).describe('Time limit of a call. Default 2m.'),
-  timeouts: z.record(z.string(), limit).optional().describe('Time limits of calls of single tools, by the names that the server gives them.'),
-};
-const sampling = z
-  .enum(['ask', 'allow'])
-  .optional()
-  .describe(
-    'Lets the server ask the model of the agent during its calls, within the budget. ask: a person allows each request. Only outside the sandbox. Default: it may not.',
-  );
-const mcpServer = z.union([
-  z
-    .strictObject({
-      command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
-      args: z.array(z.string()).default([]),
-      env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
-      where: z
-        .enum(['host', 'sandbox'])
-        .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
-      directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
-      sampling,
-      ...callLimits,
-    })
-    .refine(({ where, sampling: may }) => where === 'host' || may === undefined, {
-      path: ['sampling'],
-      message: 'works only for servers outside the sandbox: leave it out',
-    }),
-  z.strictObject({
-    url: z.string().min(1).describe('Address of a server that speaks MCP over streamable HTTP.'),
-    headers: texts.describe('Sent with each request; ${env.NAME} is filled in when it is connected to.'),
-    sampling,
-    ...callLimits,
-  }),
-]);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'has to be sha256: and 64 hexadecimal digits');
 const listOf = (pattern: RegExp, problem: string, meaning: string) => z.array(z.string().regex(pattern, problem)).optional().describe(meaning);
 /** Permissions of a plugin, as operators write them. */

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent, Judge, McpServer, PluginPin, RuleDecision, SubAgent } from '../../contracts/agent.ts';
+import type { Agent, Judge, McpLimits, McpRemote, McpServer, PluginPin, RuleDecision, SubAgent } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { MemoryScope } from '../../contracts/memory/memory.ts';
 import { toClientTools } from './client-tool-schema.ts';
@@ -109,10 +109,16 @@ function serverOf({ timeout: timeoutMs, timeouts: toolTimeoutsMs, ...server }: S
   const limits = { timeoutMs, ...(toolTimeoutsMs && { toolTimeoutsMs }) };
   const { sampling, ...described } = server;
   const outside = { ...limits, ...(sampling && { sampling }) };
-  if ('url' in described) return { ...described, ...outside };
+  if ('url' in described) return remoteOf(described, outside);
   const { directory, where, ...program } = described;
   if (where === 'sandbox') return { ...program, where, ...limits, ...(directory !== undefined && { directory }) };
   return { ...program, where, ...outside, ...(directory !== undefined && { directory: resolve(base, directory) }) };
+}
+
+type Remote = Omit<Extract<Server, { url: string }>, 'timeout' | 'timeouts' | 'sampling'>;
+
+function remoteOf({ oauth, ...server }: Remote, limits: McpLimits & Pick<McpRemote, 'sampling'>): McpServer {
+  return { ...server, ...limits, ...(oauth && { oauth: oauth === 'user' ? { as: oauth } : withoutUndefined(oauth) }) };
 }
 
 type Server = NonNullable<z.output<typeof agentSchema>['mcp']>[string];

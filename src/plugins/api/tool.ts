@@ -70,6 +70,8 @@ export interface Tool {
   mayAsk?: true;
   /** It is of a server that may ask the model of the agent during a call. Set by Longshore. */
   mayAskModel?: true;
+  /** Whether an earlier attempt at a call is known not to have been made: its server wanted a sign-in first. Set by Longshore. */
+  isUnmade?(callId: string): Promise<boolean>;
   /** The tool is run by a client. Set by Longshore. */
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
   /** Messages of the user call it when they fit its parameters, as `text`; neither a model nor code can call it. Set by Longshore. */

@@ -26,7 +26,7 @@ export interface RemovalRows {
   finish(conversationId: string): Promise<boolean>;
   /** How much there is of a user; `entries`: values that plugins keep about the user outside of conversations. */
   userData(tenantId: string, userId: string): Promise<{ conversations: number; open: number; entries: number }>;
-  /** Removes those values, and returns how many there were; the tenant's kept answers of requests, and the user's id in the usage of removed conversations, too. */
+  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, and the user's id in the usage of removed conversations, too. */
   removeUserEntries(tenantId: string, userId: string): Promise<number>;
   retentions(): Promise<TenantRetention[]>;
   /** `undefined`: the tenant has the setting of the workers. */
@@ -45,7 +45,7 @@ const BEGUN = 'select conversation_id from conversations where removing_at <= cl
 const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
 /**
  * What hangs on the conversation goes with its row; what its model calls used is added to that of their days. Entries that forks read are kept for them, and those
- * that only this one read are removed.
+ * that only this one read are removed. With the last conversation of a user, the tokens of MCP servers go.
  */
 const FINISH = `with gone as (
     delete from conversations where conversation_id = $1 and removing_at is not null and state = 'closed'
@@ -71,6 +71,10 @@ const FINISH = `with gone as (
     where p.conversation_id = gone.conversation_id and k.holder_id = p.holder_id and not exists (
       select from transcript_parts other where other.holder_id = k.holder_id and other.conversation_id <> gone.conversation_id
         and k.seq > other.after_seq and k.seq <= other.to_seq)
+  ), signed_out as (
+    delete from mcp_tokens m using conversations c, gone
+    where c.conversation_id = gone.conversation_id and m.tenant_id = c.tenant_id and m.user_id = c.user_id and not exists (
+      select from conversations other where other.tenant_id = c.tenant_id and other.user_id = c.user_id and other.conversation_id <> c.conversation_id)
   ), counted as (
     ${addUsageDays(callsByDay('model_calls join gone using (conversation_id)'))}
   )
@@ -81,6 +85,8 @@ const USER_DATA = `select count(*)::int as conversations, (count(*) filter (wher
 /** What the user's removed conversations used stays without the user. The answers that are kept for repeated requests do not say which user they are about, so those of the whole tenant are removed. That the requests were done remains known. */
 const REMOVE_ENTRIES = `with erased as (update request_answers set body = null where tenant_id in ($1, '') and body is not null),
   named as (delete from usage_days where tenant_id = $1 and user_id = $2 returning *),
+  signed_out as (delete from mcp_tokens where tenant_id = $1 and user_id = $2),
+  waiting as (delete from mcp_sign_ins where tenant_id = $1 and user_id = $2),
   nameless as (${addUsageDays("select tenant_id, day, agent_id, '' as user_id, model, calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced from named")})
   delete from plugin_store where tenant_id = $1 and user_id = $2 returning 1`;
 const SET = `insert into tenant_retention (tenant_id, keep_ms) values ($1, $2) on conflict (tenant_id) do update set keep_ms = excluded.keep_ms`;

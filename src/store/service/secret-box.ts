@@ -4,6 +4,8 @@ import type { EncryptionKeys } from '../../platform/encryption-keys.ts';
 
 /** Secrets that have to be read again, as the database has them. `of` names what a secret belongs to: in another place it cannot be read. */
 export interface SecretBox {
+  /** Whether there is a key that encrypts. */
+  seals: boolean;
   seal(text: string, of: string): string;
   /** A text that was stored without a key is given as it is. @throws ENCRYPTION_KEY_UNKNOWN, SECRET_UNREADABLE */
   open(stored: string, of: string): string;
@@ -18,6 +20,7 @@ const TAG_BYTES = 16;
 /** Without a first key, secrets are stored as text. */
 export function createSecretBox({ first, byId }: EncryptionKeys): SecretBox {
   return {
+    seals: first !== undefined,
     seal(text, of) {
       if (!first) return text;
       const nonce = randomBytes(NONCE_BYTES);

@@ -20,13 +20,19 @@ export function proposeQuestion(args: ExecuteToolArgs, place: { callId: string; 
   const { callId, number, timeoutMs } = place;
   const tool = questionTool(question.server);
   const hash = hashOfQuestion(tool, question);
-  const why = `The MCP server ${question.server} asks. Its words are its own, not those of the agent or of Longshore; give it no password or key.`;
+  const why = whyOf(question);
   const inert = { kind: 'tool', readOnly: false, needsSandbox: false, retry: 'once' } as const;
   return {
     proposed: { callId, tool, arguments: question, hash, decision: 'ask', why, ...inert, timeoutMs, summary: summaryLine(question.message) },
     proposal: { callId, conversationId, turnId, stepId, number, tool, arguments: question, hash, parentCallId },
     requested: { type: 'tool.requested', turnId, stepId, data: { callId, tool, arguments: question, decision: 'ask', why, parentCallId } },
   };
+}
+
+function whyOf(question: Question): string {
+  if ('signIn' in question)
+    return `The MCP server ${question.server} wants the user to sign in. Longshore asks this; the user opens the page, and the call goes on by itself after that.`;
+  return `The MCP server ${question.server} asks. Its words are its own, not those of the agent or of Longshore; give it no password or key.`;
 }
 
 export function hashOfQuestion(tool: string, question: JsonObject): string {

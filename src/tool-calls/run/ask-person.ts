@@ -1,7 +1,7 @@
 import { pause } from '../../common/pause.ts';
 import { anySignal } from '../../common/any-signal.ts';
 import { callOfCode, execOf } from '../../contracts/call-ids.ts';
-import { failure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import { MAX_QUESTION_MS, type Question, type QuestionAnswer } from '../../contracts/questions/question.ts';
 import { MOST_QUESTIONS } from '../questions/question-of-call.ts';
 import type { ToolRun } from './tool-run.ts';
@@ -31,6 +31,8 @@ export function createAskPerson(run: ToolRun, hold: () => Disposable, ended: Abo
     await run.questions.tell(run.args.conversationId, telling);
     const answer = await untilAnswered(run, proposed.callId, over);
     if (answer) return answer;
+    // This worker leaves the call to another one, which asks the same.
+    if (ended.aborted && !isFailure(ended.reason, 'INTERRUPTED')) throw ended.reason;
     await run.questions.tell(run.args.conversationId, { ...telling, withdrawn: true });
     return { action: 'cancel' };
   };

@@ -14,7 +14,7 @@ import type { RunOutcome } from './tool-run-outcome.ts';
  * Runs a tool in the worker's own process. No process can find out later what it did, so only a repeatable tool is run a second time.
  */
 export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
-  if (run.claim.attempt > 1 && !isRepeatable(run)) return { outcome: 'unknown', why: 'the worker died or was stopped while it ran' };
+  if (run.claim.attempt > 1 && !(await mayRunAgain(run))) return { outcome: 'unknown', why: 'the worker died or was stopped while it ran' };
   const context = Context.current();
   const { cancellationSignal } = context;
   const sandbox = sandboxFor(run);
@@ -23,9 +23,11 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   const end = (outcome: RunOutcome) => {
     ended.resolve(outcome);
     sandbox.detach();
-    controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
+    // Another attempt goes on with what a person is asked.
+    controller.abort(outcome.outcome === 'later' ? outcome.error : failure('INTERRUPTED', { callId: run.args.callId }));
   };
-  const cancel = () => end(cancelledOutcome(run, context));
+  const stopped = () => end({ outcome: 'unknown', why: 'its worker was stopped while it ran' });
+  const cancel = () => void cancelledOutcome(run, context).then(end, stopped);
   using limit = startTimeLimit(run.args.timeoutMs, () => end(overdue(run)));
   if (cancellationSignal.aborted) cancel();
   cancellationSignal.addEventListener('abort', cancel, { once: true });
@@ -51,11 +53,16 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
   }
 }
 
-function cancelledOutcome(run: ToolRun, context: Context): RunOutcome {
+async function cancelledOutcome(run: ToolRun, context: Context): Promise<RunOutcome> {
   const cancellation = whyCancelled(context);
   if (cancellation === 'requested') return { outcome: 'interrupted', text: 'Interrupted on request while it ran; what it had done until then stays done.' };
-  if (isRepeatable(run)) return { outcome: 'later', error: comeBackLater(run.args.callId, cancellation, context) };
+  if (await mayRunAgain(run)) return { outcome: 'later', error: comeBackLater(run.args.callId, cancellation, context) };
   return { outcome: 'unknown', why: 'its worker was stopped while it ran' };
+}
+
+/** A repeated execution has no further effect, or the one before had none. */
+async function mayRunAgain(run: ToolRun): Promise<boolean> {
+  return isRepeatable(run) || (await run.tool.isUnmade?.(run.args.callId)) === true;
 }
 
 function overdue({ args: { tool, timeoutMs } }: ToolRun): RunOutcome {

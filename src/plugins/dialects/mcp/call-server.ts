@@ -13,8 +13,8 @@ import type { RunServerTool, ServerCall } from './server-tools.ts';
 export interface CallerParts {
   name: string;
   limits: McpLimits & { sampling?: Sampling };
-  /** The connection, or the promise of the next one. */
-  session: () => Session | Promise<Session>;
+  /** The connection for a call, or the promise of the next one. */
+  session: (context: ToolContext) => Session | Promise<Session>;
   /** The last report about the server. */
   lastAlert: () => string | undefined;
 }
@@ -39,7 +39,7 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
   return (tool) => ({ isolation: 'host', ...asks, execute: (input, context) => call(tool, input, context, false) });
 
   async function call(tool: ServerCall, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
-    const current = await soon(context.signal);
+    const current = await soon(context);
     try {
       return tool.result(
         await current.call(tool.request(input), {
@@ -65,9 +65,9 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
     }
   }
 
-  function soon(signal: AbortSignal): Promise<Session> {
+  function soon(context: ToolContext): Promise<Session> {
     const late = () => new Error(`the MCP server ${name} is not available, and the call was not made. ${lastAlert() ?? 'It has not been reached yet'}`);
-    return inTime(session(), PATIENCE_MS, late, signal);
+    return inTime(session(context), PATIENCE_MS, late, context.signal);
   }
 }
 

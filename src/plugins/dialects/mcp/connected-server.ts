@@ -1,3 +1,4 @@
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
@@ -5,13 +6,17 @@ import type { McpProgram, McpRemote } from '../../../contracts/agent.ts';
 import { deferred } from '../../../common/deferred.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
+import { createAuthorizedFetch } from '../../../oauth/authorized-fetch.ts';
+import { createWorkerTokens } from '../../../oauth/worker-tokens.ts';
 import { createCaller } from './call-server.ts';
+import { fillInServer } from './fill-in-server.ts';
 import { logOf } from './heard.ts';
 import { openSession, type Session } from './open-session.ts';
 import { openTransport } from './open-transport.ts';
 import { createRunningCalls } from '../../../common/running-calls.ts';
 import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
+import { credentialsOf, isWorkerServer, protectedServer } from './sign-in/protected-server.ts';
 
 /** An MCP server that is a plugin of the worker, for all conversations. */
 export interface ConnectedServer extends AsyncDisposable {
@@ -31,6 +36,8 @@ export interface ServerParts {
   isEnabled: boolean;
   /** Longest pause between two attempts to reach a server that has ended, in milliseconds. Default 30 000. */
   maxPauseMs?: number;
+  /** Addresses of authorization servers that are allowed although they are not public. */
+  allowAddresses?: string[];
 }
 
 const FIRST_PAUSE_MS = 250;
@@ -135,7 +142,7 @@ class Keeper {
     this.opened = undefined;
     try {
       const toolsChanged = createRefresh(async () => this.opened && this.list(this.opened), log);
-      this.opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment), {
+      this.opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment, this.authorized()), {
         toolsChanged,
         log: logOf(name, log),
       });
@@ -156,6 +163,15 @@ class Keeper {
     this.session = undefined;
     this.next = deferred();
     return `The server has ended (${why})`;
+  }
+
+  /** What sends requests with the worker's own token; undefined where it needs none. */
+  private authorized(): FetchLike | undefined {
+    const { name, server, readEnvironment, allowAddresses = [] } = this.parts;
+    if (!isWorkerServer(server)) return undefined;
+    const filled = { ...server, url: fillInServer(name, server.url, readEnvironment), oauth: fillInServer(name, server.oauth, readEnvironment) };
+    const described = { ...protectedServer(name, filled), issuer: filled.oauth.issuer };
+    return createAuthorizedFetch(described.url, createWorkerTokens({ server: described, credentials: credentialsOf(filled), allowAddresses }));
   }
 
   private async list(opened: Session): Promise<void> {

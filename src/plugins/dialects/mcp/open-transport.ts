@@ -1,5 +1,5 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { McpProgram, McpRemote } from '../../../contracts/agent.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
 import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';
@@ -23,20 +23,21 @@ const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 /**
  * Makes a transport to a server; does not start it yet.
+ * @param base sends its requests, if it is reached over HTTP
  * @throws PLUGIN_INVALID for a variable that the worker does not have, or for an invalid address.
  */
-export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: ReadEnvironment): OpenTransport {
+export function openTransport(name: string, server: McpProgram | McpRemote, readEnvironment: ReadEnvironment, base: FetchLike = fetch): OpenTransport {
   const fill = <Value>(value: Value) => fillInServer(name, value, readEnvironment);
-  if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers));
+  if ('url' in server) return openRemote(name, fill(server.url), fill(server.headers), base);
   const transport = new ProgramTransport({ ...server, env: fill(server.env) });
   return { transport, lastWords: () => transport.lastWords(), idleTime: () => transport.idleTime() };
 }
 
-function openRemote(name: string, url: string, headers: Record<string, string>): OpenTransport {
+function openRemote(name: string, url: string, headers: Record<string, string>, base: FetchLike): OpenTransport {
   if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Correct it in the agent');
   let cut: (error: unknown) => void = () => undefined;
   const fetchWatched = async (target: string | URL, init?: RequestInit): Promise<Response> => {
-    const response = await fetch(target, init);
+    const response = await base(target, init);
     // No request waits for the other stream; the transport opens it again.
     return watched(response, init?.method === 'POST' ? (error) => cut(error) : () => undefined);
   };

@@ -29,6 +29,8 @@ interface Parts {
   run: RunServerTool;
   onChange: (plugin: Plugin) => void;
   hooks: Pick<PluginDetails, 'restart' | 'setEnabled' | 'inConversation' | 'lookInto'>;
+  /** The tool of a server that lists none. */
+  instead?: Tool;
 }
 
 const MOST_ALERTS = 20;
@@ -42,7 +44,7 @@ export function versionOf({ version, tools, offers }: ListedTools): string {
   return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(listed)).digest('hex').slice(0, 12)}`;
 }
 
-export function createServerPlugin({ name, limits, log, run, onChange, hooks }: Parts): ServerPlugin {
+export function createServerPlugin({ name, limits, log, run, onChange, hooks, instead }: Parts): ServerPlugin {
   const alerts: PluginAlert[] = [];
   let known = '';
   let words: string | undefined;
@@ -87,7 +89,8 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks }: 
 
   function made(version: string, tools: Tool[], instructions?: string): Plugin {
     const text = instructionsOf(name, instructions);
-    const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools, dialect: 'mcp', requireApproval: true, alerts });
+    const offered = instead && tools.length === 0 ? [instead] : tools;
+    const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools: offered, dialect: 'mcp', requireApproval: true, alerts });
     return Object.assign(plugin, hooks, text !== undefined && { promptText: async () => text });
   }
 

@@ -17,7 +17,7 @@ export interface ServerCall {
   request: (input: JsonObject) => ServerRequest;
   result: (given: JsonObject) => ToolResult;
 }
-export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk' | 'mayAskModel'>;
+export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk' | 'mayAskModel' | 'isUnmade'>;
 
 export interface ServerTools {
   tools: Tool[];

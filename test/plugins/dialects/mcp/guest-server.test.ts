@@ -5,7 +5,7 @@ import type { McpGuest } from '../../../../src/contracts/agent.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
 import { createLister, type ListInSandbox } from '../../../../src/plugins/dialects/mcp/list-in-sandbox.ts';
 import { openMcpServers } from '../../../../src/plugins/dialects/mcp/open-servers.ts';
-import { NO_LISTS } from './support.ts';
+import { NO_LISTS, NO_SIGN_INS } from './support.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest } from '../../../../src/sandbox/api/host-methods.ts';
 import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 
@@ -23,7 +23,17 @@ const TOOLS = ['quick', 'slow'].map((name) => ({ name, inputSchema: { type: 'obj
 function open(listInSandbox: ListInSandbox) {
   const agents = [{ id: 'one', mcp: { box: program }, sandbox: { image: 'boxed' } }];
   const readEnvironment = (name: string) => (name === 'TOKEN' ? 't0p' : undefined);
-  return openMcpServers({ agents, taken: [], hostPlugins: [], readEnvironment, listInSandbox, store: NO_LISTS, isEnabled: () => true, log });
+  return openMcpServers({
+    agents,
+    taken: [],
+    hostPlugins: [],
+    readEnvironment,
+    listInSandbox,
+    store: NO_LISTS,
+    isEnabled: () => true,
+    signIns: NO_SIGN_INS,
+    log,
+  });
 }
 
 test('a server in the sandbox needs no word of the operator, has its tools by asking it in a sandbox like that of its agent, and each its time limit', async () => {

@@ -8,12 +8,12 @@ import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-pl
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';
 import { openMcpServers } from '../../../../src/plugins/dialects/mcp/open-servers.ts';
 import { echoTool } from '../../tools.ts';
-import { fixtureProgram, NO_LISTS } from './support.ts';
+import { fixtureProgram, NO_LISTS, NO_SIGN_INS } from './support.ts';
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
 const gone: McpServer = { url: 'http://127.0.0.1:1/mcp', headers: {}, timeoutMs: 1_000 };
 
-function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: string[] = []) {
+function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: string[] = [], signIns = NO_SIGN_INS) {
   const list = Object.entries(agents).map(([id, mcp]) => ({ id, mcp, sandbox: { image: id } }));
   const listInSandbox = () => Promise.reject(new Error('no sandbox is needed'));
   return openMcpServers({
@@ -24,6 +24,7 @@ function open(agents: Record<string, Record<string, McpServer>>, hostPlugins: st
     listInSandbox,
     store: NO_LISTS,
     isEnabled: () => true,
+    signIns,
     log,
   });
 }
@@ -73,4 +74,23 @@ test('an agent keeps no secret of a server: what is to be filled in stays as it 
   } finally {
     await rm(directory, { recursive: true });
   }
+});
+
+test.each([
+  [
+    { encrypts: false, publicUrl: 'https://longshore.example' },
+    'Plugin mcp:desk: users sign in at it, and what that gives is stored encrypted or not at all. Set LONGSHORE_ENCRYPTION_KEYS for all workers and services',
+  ],
+  [
+    { encrypts: true, publicUrl: undefined },
+    'Plugin mcp:desk: users sign in at it, and it is not known where the HTTP service takes them back over https. Set LONGSHORE_PUBLIC_URL for all workers and services',
+  ],
+  [
+    { encrypts: true, publicUrl: 'http://longshore.example' },
+    'Plugin mcp:desk: users sign in at it, and it is not known where the HTTP service takes them back over https. Set LONGSHORE_PUBLIC_URL for all workers and services',
+  ],
+])('nobody can sign in at a server where %j', async (more, message) => {
+  await using servers = await open({ one: { desk: { ...gone, oauth: { as: 'user' } } } }, [], { ...NO_SIGN_INS, ...more });
+  expect(servers.plugins).toEqual([]);
+  expect(servers.problems.map(({ error }) => error.message)).toEqual([message]);
 });

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -7,6 +7,8 @@ import type { McpProgram, McpRemote } from '../../../../src/contracts/agent.ts';
 import type { Logger } from '../../../../src/platform/log.ts';
 import type { Plugin, ToolContext } from '../../../../src/plugins/api/define-plugin.ts';
 import { connectServer } from '../../../../src/plugins/dialects/mcp/connected-server.ts';
+import type { McpOptions } from '../../../../src/plugins/dialects/mcp/open-servers.ts';
+import type { SignInRows } from '../../../../src/store/sign-ins/sign-ins.ts';
 import type { ListShelf } from '../../../../src/plugins/dialects/mcp/lists-of-conversations.ts';
 import { builtProgram } from '../../../support/built-programs.ts';
 import { createFixtureServer } from './fixture-server.ts';
@@ -40,6 +42,9 @@ export function hostileProgram(script: string): McpProgram {
 
 /** For servers whose tools no conversation has seen change. */
 export const NO_LISTS: ListShelf = { entry: async () => undefined, set: async () => 'created' };
+
+/** For servers at which nobody signs in. */
+export const NO_SIGN_INS: McpOptions['signIns'] = { rows: {} as SignInRows, publicUrl: undefined, encrypts: false, allowAddresses: [] };
 
 export interface Bench extends AsyncDisposable {
   plugin: () => Plugin;
@@ -102,8 +107,11 @@ export interface ServedFixture extends AsyncDisposable {
 
 const createFixture = () => createFixtureServer({ pid: process.pid, secret: 'remote' });
 
+/** Answers a request in place of the server, if it returns true. */
+export type Guard = (request: IncomingMessage, response: ServerResponse, body: string) => boolean;
+
 /** The fixture, or another server, behind HTTP. */
-export async function serveFixture(port = 0, create: () => Pick<McpServer, 'connect'> = createFixture): Promise<ServedFixture> {
+export async function serveFixture(port = 0, create: () => Pick<McpServer, 'connect'> = createFixture, guard: Guard = () => false): Promise<ServedFixture> {
   let sessions = new Map<string, StreamableHTTPServerTransport>();
   let closed = 0;
   let gone = { status: 404, text: '' };
@@ -111,6 +119,8 @@ export async function serveFixture(port = 0, create: () => Pick<McpServer, 'conn
   const http = createServer((request, response) => {
     void (async () => {
       Object.assign(seen, request.headers);
+      const body = request.method === 'POST' ? await text(request) : '';
+      if (guard(request, response, body)) return;
       const id = request.headers['mcp-session-id'];
       let transport = typeof id === 'string' ? sessions.get(id) : undefined;
       if (id !== undefined && !transport) {
@@ -125,7 +135,7 @@ export async function serveFixture(port = 0, create: () => Pick<McpServer, 'conn
         });
         await create().connect(transport);
       }
-      await transport.handleRequest(request, response);
+      await transport.handleRequest(request, response, body === '' ? undefined : (JSON.parse(body) as unknown));
     })();
   });
   await new Promise<void>((resolve) => http.listen(port, '127.0.0.1', resolve));

@@ -1,0 +1,120 @@
+import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import { randomBytes } from 'node:crypto';
+import { failure } from '../contracts/errors.ts';
+import type { SignIn, SignInRows } from '../store/sign-ins/sign-ins.ts';
+import { checkEndpoint } from './check-endpoint.ts';
+import { isOfClient, PATHS, placeOfClient } from './client-of-users.ts';
+import type { Authorization } from './find-authorization.ts';
+import { createOAuthFetch } from './oauth-fetch.ts';
+import { problemWords } from './problem-words.ts';
+import type { PreparedSignIn } from './sign-in-needed.ts';
+import { newTokens } from './user-tokens.ts';
+
+interface Parts {
+  rows: SignInRows;
+  allowAddresses: string[];
+}
+
+/** The authorization server gives no tokens. Its message is for people. */
+export class SignInFailed extends Error {
+  override readonly name = 'SignInFailed';
+}
+
+/** How long a person may take at the authorization server. The link can be opened again. */
+export const WAY_MS = 10 * 60_000;
+const ISSUER_IS_TOLD = 'authorization_response_iss_parameter_supported';
+const RANDOM = /^[A-Za-z0-9_-]{43}$/;
+
+/** What an authorization server has sent the browser back with. */
+export interface Return {
+  state: string;
+  code?: string | undefined;
+  /** Code of an error. */
+  error?: string | undefined;
+  /** The authorization server (RFC 9207). */
+  issuer?: string | undefined;
+}
+
+/** What a sign-in was prepared with. */
+export function preparedIn({ secret }: Pick<SignIn, 'secret'>): PreparedSignIn {
+  return secret as unknown as PreparedSignIn;
+}
+
+/**
+ * Sends a browser to the authorization server. Its state is good once, for this browser, which a cookie knows again, and for a short time.
+ * @param browser the name of the cookie, and the one that the browser has already
+ * @throws an Error that says why the address is not one to send a person to
+ */
+export async function setOut(
+  { rows }: Pick<Parts, 'rows'>,
+  signIn: SignIn,
+  { name, known }: { name: string; known: string },
+): Promise<{ location: string; cookie: string }> {
+  const { authorization, client, scope, publicUrl } = preparedIn(signIn);
+  const { authorizationServerUrl, authorizationServerMetadata: metadata, resource } = authorization;
+  const [state, isKnown] = [randomText(), known.startsWith(`${name}=`) && RANDOM.test(known.slice(name.length + 1))];
+  // A browser with several sign-ins at a time has one cookie for all of them.
+  const cookie = isKnown ? known : `${name}=${randomText()}`;
+  const { authorizationUrl, codeVerifier } = await startAuthorization(authorizationServerUrl, {
+    clientInformation: client,
+    redirectUrl: `${publicUrl}${PATHS.callback}`,
+    state,
+    ...(metadata && { metadata }),
+    ...(scope !== undefined && { scope }),
+    ...(resource !== undefined && { resource }),
+  });
+  const { href } = checkEndpoint(authorizationUrl.href, new URL(signIn.url));
+  await rows.setOut(signIn.signInId, { state, browser: cookie, verifier: codeVerifier, ttlMs: WAY_MS });
+  return { location: href, cookie };
+}
+
+/**
+ * Takes the code with which a browser comes back, exchanges it and keeps the tokens. Returns the calls that waited for it.
+ * @throws LINK_ENDED for a state that is not this browser's, or is used; SignInFailed when the authorization server gives no tokens
+ */
+export async function comeBack(parts: Parts, given: Return, cookie: string): Promise<SignIn[]> {
+  const back = await parts.rows.comeBack(given.state, cookie);
+  if (!back) throw failure('LINK_ENDED', { problem: 'was used already, has expired, or was begun in another browser' });
+  const { signIn, verifier } = back;
+  const { tenantId, userId, server, url } = signIn;
+  const { authorization, client, scope, namedIssuer, publicUrl } = preparedIn(signIn);
+  const { authorizationServerUrl: issuer, authorizationServerMetadata: metadata, resource } = authorization;
+  try {
+    const code = codeIn(given, authorization);
+    const fetchFn = createOAuthFetch({ url, ...(namedIssuer !== undefined && { issuer: namedIssuer }) }, parts.allowAddresses);
+    const tokens = await exchangeAuthorization(issuer, {
+      clientInformation: client,
+      authorizationCode: code,
+      codeVerifier: verifier,
+      redirectUri: `${publicUrl}${PATHS.callback}`,
+      fetchFn,
+      ...(metadata && { metadata }),
+      ...(resource !== undefined && { resource }),
+    });
+    await parts.rows.tokens.put({ tenantId, userId, server }, newTokens(url, issuer, tokens, client, scope));
+  } catch (error) {
+    const place = placeOfClient({ server: { name: server }, tenantId, publicUrl, issuer });
+    if (isOfClient(error)) await parts.rows.clients.remove(place);
+    // oxlint-disable-next-line eslint/preserve-caught-error -- the cause may repeat what was sent
+    throw new SignInFailed(problemWords(error));
+  }
+  return parts.rows.finish({ tenantId, userId, server, url });
+}
+
+/** @throws an Error when it comes from another authorization server, or has no code */
+function codeIn({ code, error, issuer }: Return, { authorizationServerUrl, authorizationServerMetadata: metadata }: Authorization): string {
+  const mustSay = metadata !== undefined && ISSUER_IS_TOLD in metadata && metadata[ISSUER_IS_TOLD] === true;
+  if (issuer === undefined ? mustSay : issuer !== (metadata?.issuer ?? authorizationServerUrl))
+    throw new Error('the answer does not come from the authorization server to which the browser was sent');
+  if (error !== undefined) throw new Error(error === 'access_denied' ? 'it was declined there' : `the authorization server answers ${shown(error)}`);
+  if (code === undefined) throw new Error('the authorization server gives no code');
+  return code;
+}
+
+function shown(error: string): string {
+  return /^[a-z_]{1,40}$/.test(error) ? `"${error}"` : 'an error without a known code';
+}
+
+function randomText(): string {
+  return randomBytes(32).toString('base64url');
+}

@@ -1,0 +1,61 @@
+import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
+import { fetchToken, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import type { TokenSource } from './authorized-fetch.ts';
+import { chooseScope } from './choose-scope.ts';
+import { findAuthorization, isSameIssuer } from './find-authorization.ts';
+import { createOAuthFetch } from './oauth-fetch.ts';
+import { problemWords } from './problem-words.ts';
+import type { Challenge, ProtectedServer } from './server.ts';
+
+/** What the operator has registered for workers. */
+export type WorkerCredentials = { clientId: string } & ({ clientSecret: string } | { privateKey: string; algorithm: string });
+
+interface Parts {
+  server: ProtectedServer & { issuer: string };
+  credentials: WorkerCredentials;
+  allowAddresses: string[];
+}
+
+const DEADLINE_MS = 15_000;
+
+/** The token of a worker itself (client credentials). It is kept in memory: another one is issued without a person. */
+export function createWorkerTokens({ server, credentials, allowAddresses }: Parts): TokenSource {
+  let token: string | undefined;
+  let asking: Promise<string> | undefined;
+  return {
+    current: async () => token,
+    async after(refused, challenge, isFresh) {
+      if (isFresh) throw new Error(`the MCP server ${server.name} refuses the token that was just issued for it`);
+      if (token !== undefined && token !== refused) return token;
+      asking ??= ask(challenge).finally(() => (asking = undefined));
+      return (token = await asking);
+    },
+  };
+
+  async function ask(challenge: Challenge): Promise<string> {
+    try {
+      const fetchFn = createOAuthFetch(server, allowAddresses, AbortSignal.timeout(DEADLINE_MS));
+      const authorization = await findAuthorization(server, challenge, fetchFn);
+      const { authorizationServerUrl, authorizationServerMetadata: metadata, resource } = authorization;
+      const scope = chooseScope(server, challenge, authorization);
+      const provider = providerOf(credentials, server.issuer, scope);
+      const given = { fetchFn, ...(metadata && { metadata }), ...(resource !== undefined && { resource }) };
+      // Both names are of the same server; the library compares them, too.
+      const { access_token: issued } = await fetchToken(
+        provider,
+        isSameIssuer(server.issuer, authorizationServerUrl) ? server.issuer : authorizationServerUrl,
+        given,
+      );
+      return issued;
+    } catch (error) {
+      // oxlint-disable-next-line eslint/preserve-caught-error -- the cause may repeat what was sent
+      throw new Error(`the MCP server ${server.name} asks for a token, and none is issued: ${problemWords(error)}`);
+    }
+  }
+}
+
+function providerOf(credentials: WorkerCredentials, expectedIssuer: string, scope: string | undefined): OAuthClientProvider {
+  const about = { clientId: credentials.clientId, clientName: 'Longshore', expectedIssuer, ...(scope !== undefined && { scope }) };
+  if ('clientSecret' in credentials) return new ClientCredentialsProvider({ ...about, clientSecret: credentials.clientSecret });
+  return new PrivateKeyJwtProvider({ ...about, privateKey: credentials.privateKey, algorithm: credentials.algorithm });
+}

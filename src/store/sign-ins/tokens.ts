@@ -1,0 +1,82 @@
+import type { JsonObject } from '../../contracts/json.ts';
+import type { Database } from '../database/database.ts';
+import type { SealedJson } from './sealed-json.ts';
+
+/** A user of a tenant at a server. */
+export interface TokenPlace {
+  tenantId: string;
+  userId: string;
+  server: string;
+}
+
+export interface NewTokens {
+  /** Address of the server that they were issued for. */
+  url: string;
+  issuer: string;
+  /** Empty when it is not known. */
+  scope: string;
+  /** The tokens, and the client that they were issued to. Stored encrypted. */
+  secret: JsonObject;
+}
+
+export interface KeptTokens extends NewTokens {
+  version: string;
+}
+
+/** That a user is signed in, without the tokens. */
+export interface SignedIn extends TokenPlace {
+  url: string;
+  issuer: string;
+  scope: string;
+  signedInAt: Date;
+  renewedAt: Date;
+}
+
+export interface TokenRows {
+  get(place: TokenPlace): Promise<KeptTokens | undefined>;
+  /** After a sign-in: replaces what there was. */
+  put(place: TokenPlace, tokens: NewTokens): Promise<void>;
+  /** Replaces that version; false when it is there no more, since the user has signed in anew or signed out. */
+  renew(place: TokenPlace, version: string, tokens: Pick<NewTokens, 'scope' | 'secret'>): Promise<boolean>;
+  /** Removes them, or only that version. True when there were any. */
+  remove(place: TokenPlace, version?: string): Promise<boolean>;
+  /** Those of a tenant, of a user, at a server, as far as they are given. */
+  list(filter: Partial<TokenPlace>): Promise<SignedIn[]>;
+  /** Does work for a place while no other process does: for 10 seconds at most. */
+  inTurn<Result>(place: TokenPlace, work: () => Promise<Result>): Promise<Result>;
+}
+
+const AT = 'tenant_id = $1 and user_id = $2 and server = $3';
+const GET = `select url, issuer, scope, sealed, version from mcp_tokens where ${AT}`;
+const PUT = `insert into mcp_tokens (tenant_id, user_id, server, url, issuer, scope, sealed) values ($1, $2, $3, $4, $5, $6, $7)
+  on conflict (tenant_id, user_id, server) do update set url = excluded.url, issuer = excluded.issuer, scope = excluded.scope, sealed = excluded.sealed,
+    version = excluded.version, signed_in_at = excluded.signed_in_at, renewed_at = excluded.renewed_at`;
+const RENEW = `update mcp_tokens set scope = $5, sealed = $6, version = gen_random_uuid()::text, renewed_at = clock_timestamp()
+  where ${AT} and version = $4 returning 1`;
+const REMOVE = `delete from mcp_tokens where ${AT} and ($4::text is null or version = $4) returning 1`;
+const LIST = `select tenant_id as "tenantId", user_id as "userId", server, url, issuer, scope, signed_in_at as "signedInAt", renewed_at as "renewedAt"
+  from mcp_tokens where ($1::text is null or tenant_id = $1) and ($2::text is null or user_id = $2) and ($3::text is null or server = $3)
+  order by tenant_id, user_id, server`;
+
+export function createTokenRows({ database, sealed }: { database: Database; sealed: SealedJson }): TokenRows {
+  const at = ({ tenantId, userId, server }: TokenPlace) => [tenantId, userId, server];
+  const boundTo = (place: TokenPlace) => ['tokens', ...at(place)];
+  return {
+    async get(place) {
+      const [row] = await database.query<Omit<KeptTokens, 'secret'> & { sealed: string }>('tokens.get', GET, at(place));
+      if (!row) return undefined;
+      const { sealed: text, ...rest } = row;
+      return { ...rest, secret: sealed.open(text, boundTo(place)) };
+    },
+    async put(place, { url, issuer, scope, secret }) {
+      await database.query('tokens.put', PUT, [...at(place), url, issuer, scope, sealed.seal(secret, boundTo(place))]);
+    },
+    async renew(place, version, { scope, secret }) {
+      const values = [...at(place), version, scope, sealed.seal(secret, boundTo(place))];
+      return (await database.query('tokens.renew', RENEW, values)).length > 0;
+    },
+    remove: async (place, version) => (await database.query('tokens.remove', REMOVE, [...at(place), version ?? null])).length > 0,
+    list: ({ tenantId, userId, server }) => database.query<SignedIn>('tokens.list', LIST, [tenantId ?? null, userId ?? null, server ?? null]),
+    inTurn: (place, work) => database.withLock(`mcp tokens ${JSON.stringify(at(place))}`, 'alone', work),
+  };
+}

@@ -1,0 +1,259 @@
+import { startAuthorizationServer, type AuthorizationServer } from './authorization-server.ts';
+import { comeHome, goThere, linkIn, openDesk, signIn, type Desk } from './desk.ts';
+import { serveProtected, type ProtectedFixture } from './protected-server.ts';
+
+let authorization: AuthorizationServer;
+let server: ProtectedFixture;
+let desk: Desk;
+beforeEach(async () => {
+  authorization = await startAuthorizationServer();
+  server = await serveProtected(authorization);
+  desk = await openDesk(server.url);
+});
+afterEach(async () => {
+  for (const each of [desk, server, authorization]) await each[Symbol.asyncDispose]();
+});
+
+const toolsOf = async (user: string) => (await desk.pluginOf(user)).tools.map(({ id }) => id);
+const renewals = () => authorization.asked.filter((what) => what === 'token:refresh_token').length;
+
+async function signedIn(user = 'ada'): Promise<void> {
+  await desk.call(user, 'sign_in');
+  authorization.asked.length = 0;
+  desk.questions.length = 0;
+}
+
+describe('before the sign-in', () => {
+  test('a server that tells nobody its tools has one tool, which asks the user to sign in; after that, the user has its tools, and no other user does', async () => {
+    expect(await toolsOf('ada')).toEqual(['sign_in']);
+    expect(await desk.call('ada', 'sign_in')).toBe('The user is signed in at desk. Its tools, from now on: file.');
+    expect(desk.questions).toEqual([
+      {
+        server: 'desk',
+        message: `Sign in at ${new URL(authorization.url).host} to let the agent use desk for you. A call waits for it.`,
+        url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/oauth\/sign-in\/[A-Za-z0-9_-]{43}$/),
+        signIn: true,
+      },
+    ]);
+    expect(await toolsOf('ada')).toEqual(['file']);
+    expect(await toolsOf('eve')).toEqual(['sign_in']);
+  });
+
+  test('a server that tells its tools has them; a call that it refuses waits for the sign-in, and takes effect once', async () => {
+    server.tells = 'tools';
+    await using other = await openDesk(server.url);
+    expect((await other.pluginOf('ada')).tools.map(({ id }) => id)).toEqual(['file']);
+    expect(await other.call('ada', 'file')).toBe('filed for ada');
+    expect(server.filed).toEqual(['ada']);
+  });
+
+  test('what is asked for is what the protocol says: PKCE, a state, the resource, a client that is registered once for a tenant', async () => {
+    server.metadata = { scopes_supported: ['notes'] };
+    await signedIn('ada');
+    await signedIn('bob');
+    expect(authorization.last['authorize']).toEqual({
+      response_type: 'code',
+      client_id: 'client-1',
+      code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      code_challenge_method: 'S256',
+      redirect_uri: 'http://127.0.0.1:1/oauth/callback',
+      state: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      scope: 'notes',
+      resource: server.url,
+    });
+    expect(authorization.last['token']).toMatchObject({ grant_type: 'authorization_code', resource: server.url, client_id: 'client-1' });
+  });
+
+  test('a client that the operator has registered is used as it is, and only at the authorization server that the operator names', async () => {
+    await using own = await openDesk(server.url, { oauth: { clientId: 'ours', issuer: authorization.url } });
+    await own.call('ada', 'sign_in');
+    expect(authorization.asked).not.toContain('register');
+    expect(authorization.last['authorize']?.['client_id']).toBe('ours');
+    await using foreign = await openDesk(server.url, { oauth: { clientId: 'ours', issuer: 'https://elsewhere.example' } });
+    await expect(foreign.call('ada', 'sign_in')).rejects.toThrow(
+      `the MCP server desk asks for a sign-in, and that is not possible now: the server names the authorization server ${authorization.url}, and only https://elsewhere.example is allowed`,
+    );
+  });
+});
+
+describe('a call that waits for a sign-in', () => {
+  test.each([
+    ['decline', 'the call was not made: the MCP server desk wants the user to sign in, and the user has declined'],
+    ['accept', 'the call was not made: the MCP server desk wants the user to sign in, and the user has not done that on the page that was given'],
+    ['cancel', 'the call was not made: the MCP server desk wants the user to sign in, and nobody has done that in time'],
+  ] as const)('is not made when the person answers %s without a sign-in', async (action, message) => {
+    desk.person = async () => ({ action });
+    await expect(desk.call('ada', 'sign_in')).rejects.toThrow(message);
+    expect(server.filed).toEqual([]);
+  });
+
+  test('is not made where nobody can be asked', async () => {
+    await expect(desk.call('ada', 'sign_in', { askPerson: undefined as never })).rejects.toThrow(
+      'the call was not made: the MCP server desk wants the user to sign in, and nobody can be asked here',
+    );
+  });
+
+  test('goes on when its user has signed in for another call', async () => {
+    const waiting: string[] = [];
+    desk.person = (question, signal) =>
+      new Promise((resolve) => {
+        waiting.push(linkIn(question));
+        signal.addEventListener('abort', () => resolve({ action: 'cancel' }), { once: true });
+      });
+    const both = [desk.call('ada', 'sign_in'), desk.call('ada', 'sign_in')];
+    while (waiting.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await signIn(desk.rows, waiting[0]!);
+    expect(await Promise.all(both)).toEqual(Array.from({ length: 2 }, () => 'The user is signed in at desk. Its tools, from now on: file.'));
+  }, 20_000);
+
+  test('is known as not made, until it is made again; another attempt at it has the same link', async () => {
+    await signedIn();
+    authorization.expire();
+    authorization.forget();
+    const [tool] = (await desk.pluginOf('ada')).tools;
+    const isUnmade = (callId: string) => tool!.isUnmade!(callId);
+    const seen: [string, boolean][] = [];
+    desk.person = async (question) => {
+      seen.push([linkIn(question), await isUnmade('call_x')]);
+      throw new Error('the worker was stopped');
+    };
+    await expect(desk.call('ada', 'file', { callId: 'call_x' })).rejects.toThrow('the worker was stopped');
+    desk.person = async (question) => {
+      seen.push([linkIn(question), await isUnmade('call_x')]);
+      await signIn(desk.rows, linkIn(question));
+      return { action: 'accept' };
+    };
+    expect(await desk.call('ada', 'file', { callId: 'call_x' })).toBe('filed for ada');
+    expect(seen).toEqual([
+      [seen[0]![0], true],
+      [seen[0]![0], true],
+    ]);
+    expect(await isUnmade('call_x')).toBe(false);
+    expect(await isUnmade('another')).toBe(false);
+  }, 20_000);
+});
+
+describe('after the sign-in', () => {
+  test('a token that has ended is renewed without a person, once for all calls at that time, on whatever worker, and the new renewal is kept', async () => {
+    await signedIn();
+    await using other = await openDesk(server.url, { rows: desk.rows });
+    await other.call('ada', 'sign_in');
+    for (let round = 1; round <= 2; round += 1) {
+      authorization.expire();
+      await Promise.all([desk.call('ada', 'file'), desk.call('ada', 'file'), other.call('ada', 'file')]);
+      expect(renewals()).toBe(round);
+    }
+    expect(desk.questions).toEqual([]);
+    expect(server.filed).toEqual(Array.from({ length: 6 }, () => 'ada'));
+  });
+
+  test('a renewal that is refused asks the person; one that fails for a reason of the authorization server does not, and repeats none of its words', async () => {
+    await signedIn();
+    authorization.expire();
+    authorization.fail = { status: 503, body: `down, and I was sent ${authorization.secrets.at(-1)}` };
+    const message = 'the MCP server desk asks for a sign-in, and that is not possible now: the authorization server answers "server_error"';
+    await expect(desk.call('ada', 'file')).rejects.toMatchObject({ message });
+    await using other = await openDesk(server.url, { rows: desk.rows });
+    await expect(other.call('ada', 'sign_in')).rejects.toMatchObject({ message });
+    expect(desk.questions).toEqual([]);
+    authorization.fail = undefined;
+    authorization.forget();
+    expect(await desk.call('ada', 'file')).toBe('filed for ada');
+    expect(desk.questions).toHaveLength(1);
+  });
+
+  test('a call that needs more rights asks for those beside the ones that are there, and for no more than that often', async () => {
+    await signedIn();
+    server.scope = 'read';
+    await desk.call('ada', 'file');
+    server.scope = 'write';
+    await desk.call('ada', 'file');
+    expect(authorization.last['authorize']?.['scope']).toBe('read write');
+    server.scope = 'read';
+    desk.questions.length = 0;
+    await desk.call('ada', 'file');
+    expect(desk.questions).toEqual([]);
+    server.scope = 'all';
+    authorization.metadata = { scopes_supported: [] };
+    desk.person = async (question) => {
+      await signIn(desk.rows, linkIn(question));
+      server.scope += '+';
+      return { action: 'accept' };
+    };
+    await expect(desk.call('ada', 'file')).rejects.toThrow(
+      'the call was not made: the MCP server desk refuses it though the user has signed in 3 times for it',
+    );
+  }, 30_000);
+
+  test('tokens are sent to the server alone, and not to another one of its name', async () => {
+    await signedIn();
+    await using moved = await serveProtected(authorization);
+    await using other = await openDesk(moved.url, { rows: desk.rows });
+    other.person = async () => ({ action: 'decline' });
+    await expect(other.call('ada', 'sign_in')).rejects.toThrow('the user has declined');
+    expect([...moved.seen]).toEqual([]);
+    expect(server.seen.size).toBe(1);
+  });
+
+  test('a user who has signed out is asked again', async () => {
+    await signedIn();
+    await desk.rows.tokens.remove({ tenantId: 'north', userId: 'ada', server: 'desk' });
+    await desk.call('ada', 'file');
+    expect(desk.questions).toHaveLength(1);
+  });
+
+  test('nothing that is logged has a token, a code or a secret', async () => {
+    await signedIn();
+    authorization.expire();
+    await desk.call('ada', 'file');
+    expect(authorization.secrets.length).toBeGreaterThan(3);
+    for (const secret of authorization.secrets) expect(desk.logged.join('\n')).not.toContain(secret);
+  });
+});
+
+describe('the way back', () => {
+  /** The link of a call that waits. */
+  async function waitingLink(): Promise<string> {
+    const link = new Promise<string>((resolve) => {
+      desk.person = async (question) => {
+        resolve(linkIn(question));
+        return { action: 'cancel' };
+      };
+    });
+    await expect(desk.call('ada', 'sign_in')).rejects.toThrow('nobody has done that in time');
+    return link;
+  }
+  const isSignedIn = async () => (await desk.rows.tokens.get({ tenantId: 'north', userId: 'ada', server: 'desk' })) !== undefined;
+
+  test('a state is good once, and for the browser that was sent out', async () => {
+    const link = await waitingLink();
+    const stolen = await goThere(desk.rows, link);
+    await expect(comeHome(desk.rows, { ...stolen, cookie: `longshore_sign_in=${'x'.repeat(43)}` })).rejects.toMatchObject({ code: 'LINK_ENDED' });
+    await expect(comeHome(desk.rows, stolen)).rejects.toMatchObject({ code: 'LINK_ENDED' });
+    const first = await goThere(desk.rows, link);
+    const second = await goThere(desk.rows, link);
+    await expect(comeHome(desk.rows, first)).rejects.toMatchObject({ code: 'LINK_ENDED' });
+    expect(await isSignedIn()).toBe(false);
+    expect(await comeHome(desk.rows, second)).toMatchObject([{ tenantId: 'north', userId: 'ada', server: 'desk' }]);
+    await expect(comeHome(desk.rows, second)).rejects.toMatchObject({ code: 'LINK_ENDED' });
+    await expect(goThere(desk.rows, link)).rejects.toThrow('the link does not work');
+  });
+
+  test.each([
+    [{ iss: 'https://elsewhere.example' }, 'the answer does not come from the authorization server to which the browser was sent'],
+    [{ iss: '' }, 'the answer does not come from the authorization server to which the browser was sent'],
+    [{ code: '', error: 'access_denied' }, 'it was declined there'],
+    [{ code: '', error: 'server_error' }, 'the authorization server answers "server_error"'],
+    [{ code: '', error: '<script>' }, 'the authorization server answers an error without a known code'],
+    [{ code: '' }, 'the authorization server gives no code'],
+    [{ code: 'another' }, 'the authorization server answers "invalid_grant"'],
+  ] as [Record<string, string>, string][])('with %j nothing is kept, and the link can be opened again', async (answer, message) => {
+    const link = await waitingLink();
+    authorization.answer = answer;
+    await expect(goThere(desk.rows, link).then((browser) => comeHome(desk.rows, browser))).rejects.toThrow(message);
+    expect(await isSignedIn()).toBe(false);
+    authorization.answer = {};
+    await signIn(desk.rows, link);
+    expect(await isSignedIn()).toBe(true);
+  });
+});

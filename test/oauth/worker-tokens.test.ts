@@ -1,0 +1,36 @@
+import type { McpRemote } from '../../src/contracts/agent.ts';
+import type { McpWorkerOAuth } from '../../src/contracts/mcp/oauth.ts';
+import { call, openBench } from '../plugins/dialects/mcp/support.ts';
+import { startAuthorizationServer } from './authorization-server.ts';
+import { serveProtected } from './protected-server.ts';
+
+const described = (url: string, oauth: McpWorkerOAuth): McpRemote => ({ url, headers: {}, timeoutMs: 10_000, oauth });
+
+test('a worker with credentials of its own gets a token, and another one when that has ended, without a person', async () => {
+  await using authorization = await startAuthorizationServer();
+  await using server = await serveProtected(authorization);
+  const oauth = { as: 'worker', clientId: 'worker', clientSecret: '${env.SECRET}', issuer: authorization.url, scope: 'notes' } as const;
+  await using bench = await openBench(described(server.url, oauth), { SECRET: 'worker-secret' });
+  expect(await call(bench, 'file')).toBe('filed for worker');
+  authorization.expire();
+  expect(await Promise.all([call(bench, 'file'), call(bench, 'file')])).toEqual(['filed for worker', 'filed for worker']);
+  expect(authorization.asked).toEqual(['token:client_credentials', 'token:client_credentials']);
+  expect(authorization.last['token']).toEqual({ grant_type: 'client_credentials', scope: 'notes', resource: server.url });
+});
+
+test('credentials that are refused are a problem of the server, and are not repeated in it', async () => {
+  await using authorization = await startAuthorizationServer();
+  await using server = await serveProtected(authorization);
+  const oauth = { as: 'worker', clientId: 'worker', clientSecret: 'wrong-secret', issuer: authorization.url } as const;
+  await using bench = await openBench(described(server.url, oauth));
+  expect(bench.plugin().problem).toBe(
+    'The server cannot be used: the MCP server fix asks for a token, and none is issued: the authorization server answers "invalid_client"; it is tried again',
+  );
+  expect(bench.logged.join('\n')).not.toContain('wrong-secret');
+});
+
+test('a server that is not reached over https gets no token, unless it is on this machine', async () => {
+  const oauth = { as: 'worker', clientId: 'worker', clientSecret: 'secret', issuer: 'https://auth.example' } as const;
+  await using bench = await openBench(described('http://desk.example/mcp', oauth));
+  expect(bench.plugin().problem).toBe('The server cannot be used: its url has to begin with https, since tokens are sent to it; it is tried again');
+});
