@@ -34,3 +34,12 @@ test('a server that is not reached over https gets no token, unless it is on thi
   await using bench = await openBench(described('http://desk.example/mcp', oauth));
   expect(bench.plugin().problem).toBe('The server cannot be used: its url has to begin with https, since tokens are sent to it; it is tried again');
 });
+
+test('a server of which nobody has said that users sign in at it says how to do that', async () => {
+  await using authorization = await startAuthorizationServer();
+  await using server = await serveProtected(authorization);
+  await using bench = await openBench({ url: server.url, headers: {}, timeoutMs: 10_000 });
+  expect(bench.plugin().problem).toBe(
+    "The server cannot be used: it answers with HTTP 401. If users sign in at it, write oauth: user beside its url in the agent's file; it is tried again",
+  );
+});

@@ -1,6 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { Client as TemporalClient, Connection } from '@temporalio/client';
+import type { Payload } from '@temporalio/common';
 import { Client } from 'pg';
 import type { Chat } from '../../../src/client.ts';
+import { createPayloadCodec } from '../../../src/client/temporal/payload-codec.ts';
+import { readEncryptionKeys } from '../../../src/platform/encryption-keys.ts';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
 import { startAuthorizationServer, type AuthorizationServer } from '../../oauth/authorization-server.ts';
@@ -37,8 +41,31 @@ afterAll(async () => {
   await Promise.all([server, authorization].map((each) => each[Symbol.asyncDispose]()));
 }, 180_000);
 
-const start = (agent: string, more: { user?: string; tenant?: string; unattended?: boolean } = {}) =>
-  installation.longshore.start({ agent, user: 'user-1', message: 'Begin.', ...more });
+const chats: Chat[] = [];
+
+async function start(agent: string, more: { user?: string; tenant?: string; unattended?: boolean } = {}): Promise<Chat> {
+  const chat = await installation.longshore.start({ agent, user: 'user-1', message: 'Begin.', ...more });
+  chats.push(chat);
+  return chat;
+}
+
+/** All that the history of a conversation has, decrypted. */
+async function historyOf(conversationId: string): Promise<string> {
+  const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? '' });
+  try {
+    const history = await new TemporalClient({ connection }).workflow.getHandle(conversationId).fetchHistory();
+    const decoded = await createPayloadCodec(readEncryptionKeys(process.env['LONGSHORE_ENCRYPTION_KEYS'])).decode(payloadsIn(history));
+    return decoded.map(({ data }) => Buffer.from(data ?? []).toString()).join('\n');
+  } finally {
+    await connection.close();
+  }
+}
+
+function payloadsIn(value: unknown): Payload[] {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return [];
+  if ('metadata' in value && 'data' in value && value.data instanceof Uint8Array) return [value as Payload];
+  return Object.values(value).flatMap(payloadsIn);
+}
 
 /** The page that the user is asked to open. */
 async function untilAsked(chat: Chat): Promise<{ url: string; callId: string; data: JsonObject }> {
@@ -178,6 +205,12 @@ test('no table has a token, a code or a verifier that is not encrypted', async (
     for (const secret of authorization.secrets) expect([name, text.includes(secret)]).toEqual([name, false]);
   }
   await client.end();
+});
+
+test('no workflow has one, encrypted or not', async () => {
+  const histories = await Promise.all(chats.map(({ id }) => historyOf(id)));
+  expect(histories[0]).toContain('to let the agent use desk for you');
+  for (const secret of authorization.secrets) expect(histories.some((text) => text.includes(secret))).toBe(false);
 });
 
 test('the document that describes Longshore to authorization servers', async () => {

@@ -11,6 +11,7 @@ import { createWorkerTokens } from '../../../oauth/worker-tokens.ts';
 import { createCaller } from './call-server.ts';
 import { fillInServer } from './fill-in-server.ts';
 import { logOf } from './heard.ts';
+import { statusIn } from './http-words.ts';
 import { openSession, type Session } from './open-session.ts';
 import { openTransport } from './open-transport.ts';
 import { createRunningCalls } from '../../../common/running-calls.ts';
@@ -41,6 +42,7 @@ export interface ServerParts {
 }
 
 const FIRST_PAUSE_MS = 250;
+const SIGN_IN_HINT = "If users sign in at it, write oauth: user beside its url in the agent's file";
 /** A server that ran for this long did not end because of its start. */
 const STEADY_MS = 60_000;
 
@@ -150,7 +152,8 @@ class Keeper {
       await this.list(this.opened);
     } catch (error) {
       await this.opened?.close('its tools could not be listed');
-      return `The server cannot be used: ${(error as Error).message}`;
+      const hint = statusIn(error) === 401 && !('oauth' in server) ? `. ${SIGN_IN_HINT}` : '';
+      return `The server cannot be used: ${(error as Error).message}${hint}`;
     }
     const { opened } = this;
     this.session = opened;

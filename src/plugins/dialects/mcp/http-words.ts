@@ -9,3 +9,9 @@ export function messageOf(error: Error): string {
   const text = error.message.replace(/^Streamable HTTP error: (Error POSTing to endpoint: )?/, '').trim();
   return `it answers with HTTP ${error.code}${text === '' ? '' : `: ${cutMiddle(text, MAX_TEXT)}`}`;
 }
+
+/** The status of a refusal by HTTP, which may be the cause of the error. */
+export function statusIn(error: unknown): number | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof StreamableHTTPError) return at.code;
+  return undefined;
+}

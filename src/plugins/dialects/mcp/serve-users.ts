@@ -1,4 +1,3 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../../common/any-signal.ts';
 import { deferred } from '../../../common/deferred.ts';
@@ -13,6 +12,7 @@ import { createCaller } from './call-server.ts';
 import type { ConnectedServer, ServerParts } from './connected-server.ts';
 import { fillInServer } from './fill-in-server.ts';
 import { logOf } from './heard.ts';
+import { statusIn } from './http-words.ts';
 import type { ListShelf } from './lists-of-conversations.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { openSession, type Session } from './open-session.ts';
@@ -197,14 +197,9 @@ class Served {
       const session = await this.connect(undefined, (listed) => this.published.take(listed));
       await session.close('its tools are known');
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      // It tells nothing without a token.
+      if (![401, 403].includes(statusIn(error) ?? 0)) throw error;
       this.published.take({ version: '0', tools: [] });
     }
   }
-}
-
-/** The server tells nothing without a token. */
-function isRefusal(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof StreamableHTTPError) return at.code === 401 || at.code === 403;
-  return false;
 }
