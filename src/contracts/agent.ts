@@ -192,6 +192,8 @@ export interface PluginPin {
   version?: string;
   /** `sha256:…` of all the files of its directory. */
   digest?: string;
+  /** Where its files came from, for the next time that they are added. */
+  source?: string;
   /** Upper bound of its permissions; when absent, all that it declares. */
   permissions?: PermissionBound;
 }

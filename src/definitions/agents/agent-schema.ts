@@ -154,7 +154,12 @@ const plugin = z.union(
       digest: digest.optional(),
       permissions,
     }),
-    z.strictObject({ path: z.string().min(1), digest: digest.optional().describe('Of all its files, as longshore plugins check prints it.'), permissions }),
+    z.strictObject({
+      path: z.string().min(1),
+      digest: digest.optional().describe('Of all its files, as longshore plugins check prints it.'),
+      source: z.string().min(1).optional().describe('Where longshore plugins add got its files.'),
+      permissions,
+    }),
   ],
   'has to be a directory or package, { package: name, version: 1.2.3 } or { path: ./directory, digest: sha256:… }, with permissions or without',
 );

@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Document, isMap, isSeq, visit, type Node, type Pair } from 'yaml';
+import { readYaml } from '../../common/yaml-document.ts';
+import type { Json } from '../../contracts/json.ts';
+
+/** A value as YAML on one line. */
+export function yamlLine(value: Json): string {
+  const document = new Document(value);
+  visit(document, { Collection: (_, node) => void (node.flow = true) });
+  return document.toString({ lineWidth: 0, flowCollectionPadding: true, singleQuote: true }).trim();
+}
+
+/**
+ * The text of a YAML file with an item in a list at its top level: in place of the one at `index`, or at the end. All other lines stay as they are.
+ * Undefined where the text is written in a way that is not changed here, such as with aliases.
+ */
+export function withItem(text: string, key: string, index: number | undefined, item: Json): string | undefined {
+  const read = readYaml(text);
+  if (!('value' in read)) return undefined;
+  const node = read.document.get(key, true);
+  const list = isSeq(node) ? node : undefined;
+  const items = (list?.items ?? []) as Node[];
+  const replaced = index === undefined ? undefined : items[index];
+  const changed = replaced
+    ? inPlace(text, replaced, yamlLine(item))
+    : appended(text, { key, written: yamlLine(item), flow: list?.flow === true, last: items.at(-1), first: items[0], node: node as Node | undefined, sign: '- ' });
+  const before = (read.value as Record<string, Json[] | undefined>)[key] ?? [];
+  return checked(changed, read.value, key, index === undefined ? [...before, item] : before.map((one, at) => (at === index ? item : one)));
+}
+
+/** The same for an entry of a map at the top level, in place of the one with that name, if there is one. */
+export function withEntry(text: string, key: string, name: string, value: Json): string | undefined {
+  const read = readYaml(text);
+  if (!('value' in read)) return undefined;
+  const node = read.document.get(key, true);
+  const map = isMap(node) ? node : undefined;
+  const items = (map?.items ?? []) as Pair<Node, Node | null>[];
+  const known = items.find((pair) => String(pair.key) === name);
+  const last = items.at(-1);
+  const changed = known
+    ? known.value && inPlace(text, known.value, yamlLine(value))
+    : appended(text, {
+        key,
+        written: `${name}: ${yamlLine(value)}`,
+        flow: map?.flow === true,
+        last: last?.value ?? last?.key,
+        first: items[0]?.key,
+        node: node as Node | undefined,
+        sign: '',
+      });
+  const before = (read.value as Record<string, Record<string, Json> | undefined>)[key] ?? {};
+  return checked(changed ?? undefined, read.value, key, { ...before, [name]: value });
+}
+
+/** Undefined unless the new text means what it is meant to mean. */
+function checked(changed: string | undefined, before: unknown, key: string, value: Json): string | undefined {
+  const after = changed === undefined ? undefined : readYaml(changed);
+  if (!after || !('value' in after)) return undefined;
+  return isDeepStrictEqual(after.value, { ...(before as object), [key]: value }) ? changed : undefined;
+}
+
+function inPlace(text: string, node: Node, written: string): string | undefined {
+  if (!node.range) return undefined;
+  const [start] = node.range;
+  return text.slice(0, start) + written + text.slice(endOf(text, node));
+}
+
+/** Where the text of a node ends. The range of a block includes the line break after it. */
+function endOf(text: string, { range }: Node): number {
+  const [start = 0, end = 0] = range ?? [];
+  return start + text.slice(start, end).trimEnd().length;
+}
+
+interface Addition {
+  key: string;
+  written: string;
+  /** Whether the list or map is written with brackets. */
+  flow: boolean;
+  first: Node | undefined;
+  last: Node | undefined;
+  /** What stands behind the key, if it is there. */
+  node: Node | undefined;
+  /** What begins an item of a block. */
+  sign: '- ' | '';
+}
+
+function appended(text: string, { key, written, flow, first, last, node, sign }: Addition): string | undefined {
+  if (node && flow) {
+    const at = last ? endOf(text, last) : endOf(text, node) - 1;
+    return `${text.slice(0, at)}${last ? `, ${written}` : written}${text.slice(at)}`;
+  }
+  if (first?.range && last) {
+    const lineStart = text.lastIndexOf('\n', first.range[0] - 1) + 1;
+    const indent = /^ */.exec(text.slice(lineStart))?.[0] ?? '';
+    const lineEnd = text.indexOf('\n', endOf(text, last));
+    const at = lineEnd === -1 ? text.length : lineEnd;
+    return `${text.slice(0, at)}\n${indent}${sign}${written}${text.slice(at)}`;
+  }
+  if (node) return undefined;
+  return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${key}:\n  ${sign}${written}\n`;
+}
