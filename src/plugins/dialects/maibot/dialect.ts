@@ -1,5 +1,6 @@
 import type { PluginDialect } from '../shared/plugin-dialect.ts';
 import { loadOriginal, locateOriginal } from './original/load-original.ts';
+import { readManifest } from './original/manifest.ts';
 import { handlerResultOf } from './results.ts';
 import { maibotPlugin } from './scaffold.ts';
 
@@ -7,7 +8,11 @@ import { maibotPlugin } from './scaffold.ts';
 export const maibot: PluginDialect = {
   name: 'maibot',
   sdk: { imports: ['longshore/maibot'], file: new URL('./sdk.ts', import.meta.url) },
-  loader: { locate: locateOriginal, load: (plugin) => loadOriginal(plugin, handlerResultOf) },
+  loader: {
+    locate: locateOriginal,
+    load: (plugin) => loadOriginal(plugin, handlerResultOf),
+    requirements: async (name, root) => (await readManifest(name, root)).requirements,
+  },
   hookNames: { load: 'onLoad', unload: 'onUnload', updateConfig: 'onConfigUpdate' },
   pythonFiles: ['plugin.py', '_manifest.json'],
   original: 'plugin.py and _manifest.json',

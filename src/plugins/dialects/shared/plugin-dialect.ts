@@ -53,6 +53,8 @@ export interface PluginLoader {
   locate(root: string): Promise<string | undefined>;
   /** @throws PLUGIN_INVALID naming the plugin, the problem and the fix. */
   load(plugin: LocatedPlugin): Promise<Plugin>;
+  /** The packages that it installs for a plugin. Absent: a plugin has those that its package.json names. @throws PLUGIN_INVALID */
+  requirements?(name: string, root: string): Promise<string[]>;
 }
 
 /** A plugin that is to be loaded. */
