@@ -4,6 +4,7 @@ import { failure } from '../../contracts/errors.ts';
 import type { Longshore } from '../../client.ts';
 import { addViews } from '../output/add-views.ts';
 import { printFact, printJson, withClient, type Cli } from '../output/cli.ts';
+import type { AddOptions } from './add/add-plugin.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
 import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
@@ -34,6 +35,7 @@ export function pluginsCommand(cli: Cli): Command {
       const { checkPlugin } = await import('./check-plugin.ts');
       await checkPlugin(cli, directory, json);
     });
+  addAdd(command, cli);
   command
     .command('new')
     .description('Write a plugin that works, with its test')
@@ -47,6 +49,21 @@ export function pluginsCommand(cli: Cli): Command {
       await newPlugin(cli, dialect, name, directory);
     });
   return command;
+}
+
+function addAdd(command: Command, cli: Cli): void {
+  command
+    .command('add')
+    .description('Copy a plugin into the directory of plugins and pin it, after showing what it needs and may do; again, to update it')
+    .argument('<source>', 'directory, package of npm (words@1.2.3) or address of git (https://host/words#v1.2.3)')
+    .option('--agent <ids...>', 'agents into whose files its entry is written, with what it asks for as its permissions')
+    .option('--directory <path>', 'directory of plugins (default: plugins beside the directory of agents)')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--json', 'as JSON')
+    .action(async (source: string, options: AddOptions) => {
+      const { addPlugin } = await import('./add/add-plugin.ts');
+      await addPlugin(cli, source, options);
+    });
 }
 
 function unknownDialect(wanted: string, known: readonly { name: string }[]): Error {

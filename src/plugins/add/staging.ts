@@ -46,32 +46,52 @@ async function removeAbandoned(parent: string): Promise<void> {
   }
 }
 
+export interface Placing {
+  /** May refuse. Called while no other process puts a plugin into its place. */
+  check(): Promise<void>;
+  /** What belongs to it. If it fails, what was in the place before is there again. */
+  complete(): Promise<void>;
+}
+
 /**
- * Puts a directory into its place and then does `work`, while no other process does so. If that fails, what was in the place before is there again. A process
- * that is killed leaves the old or the new directory; where it was killed in between, the next call finds the old one.
+ * Puts a directory into its place. A process that is killed meanwhile leaves the old or the new directory; where it was killed between the two,
+ * `recoverPlace` finds the old one.
  */
-export function placeDirectory(staged: string, place: string, work: () => Promise<void>): Promise<void> {
-  const replaced = join(dirname(place), `.${basename(place)}.replaced`);
-  return withLock(userLock('add-plugin'), async () => {
-    await recover(place, replaced);
+export function placeDirectory(staged: string, place: string, { check, complete }: Placing): Promise<void> {
+  return alone(async () => {
+    await recover(place);
+    await check();
     const hadOne = await exists(place);
-    if (hadOne) await rename(place, replaced);
+    if (hadOne) await rename(place, replacedAt(place));
     try {
       await rename(staged, place);
-      await work();
+      await complete();
     } catch (error) {
       await rm(place, { recursive: true, force: true });
-      if (hadOne) await rename(replaced, place);
+      if (hadOne) await rename(replacedAt(place), place);
       throw error;
     }
-    await rm(replaced, { recursive: true, force: true });
+    await rm(replacedAt(place), { recursive: true, force: true });
   });
 }
 
-async function recover(place: string, replaced: string): Promise<void> {
-  if (!(await exists(replaced))) return;
-  if (await exists(place)) await rm(replaced, { recursive: true });
-  else await rename(replaced, place);
+/** Ends what a killed process has begun. */
+export function recoverPlace(place: string): Promise<void> {
+  return alone(() => recover(place));
+}
+
+function alone(work: () => Promise<void>): Promise<void> {
+  return withLock(userLock('add-plugin'), work);
+}
+
+async function recover(place: string): Promise<void> {
+  if (!(await exists(replacedAt(place)))) return;
+  if (await exists(place)) await rm(replacedAt(place), { recursive: true });
+  else await rename(replacedAt(place), place);
+}
+
+function replacedAt(place: string): string {
+  return join(dirname(place), `.${basename(place)}.replaced`);
 }
 
 function exists(path: string): Promise<boolean> {

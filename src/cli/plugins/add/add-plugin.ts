@@ -1,0 +1,160 @@
+import { stat } from 'node:fs/promises';
+import { basename, join, relative, resolve } from 'node:path';
+import type { PluginOrigin } from '../../../plugins/add/read-origin.ts';
+import { failure, isFailure } from '../../../contracts/errors.ts';
+import { loadAgents } from '../../../definitions/agents/load-agents.ts';
+import { writeAgentFiles, type ChangedFile } from '../../../definitions/edit/agent-files.ts';
+import { bringPlugin } from '../../../plugins/add/bring-plugin.ts';
+import { nameOfOrigin, readOrigin } from '../../../plugins/add/read-origin.ts';
+import { openStaging, placeDirectory, recoverPlace, type Staging } from '../../../plugins/add/staging.ts';
+import { pluginInvalid } from '../../../plugins/api/plugin-invalid.ts';
+import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-ids.ts';
+import { digestOf } from '../../../plugins/manager/pins.ts';
+import { confirmed } from '../../output/confirmed.ts';
+import { EXIT, printLine, type Cli } from '../../output/cli.ts';
+import type { CheckedPlugin, PluginLoading } from '../plugin-loading.ts';
+import { openPluginLoading } from '../plugin-loading.ts';
+import { changesOf, type PluginVersion } from './changes.ts';
+import { checkAgents, entriesAfter, entryFor, programsThatPin, readEntries, sourcesOfPlace, type AgentEntries, type Pinned } from './plugin-entries.ts';
+import { showPlan, tellDone, type AddPlan } from './tell-plan.ts';
+
+export interface AddOptions {
+  agent?: string[];
+  directory?: string;
+  yes?: boolean;
+  json?: boolean;
+}
+
+/** Brings a plugin into the directory of plugins and pins it, after a person has seen what it may do. @throws the error of the plugin */
+export async function addPlugin(cli: Cli, given: string, options: AddOptions): Promise<void> {
+  const { agent = [], yes = false, json = false } = options;
+  if (json && !yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
+  const { LONGSHORE_AGENTS: agents, LONGSHORE_TEMPLATES: templates } = cli.config();
+  const entries = await readEntries(resolve(agents), await loadAgents(resolve(agents), templates, 'leave'));
+  checkAgents(entries, agent);
+  const origin = await readOrigin(given, process.cwd());
+  const parent = resolve(options.directory ?? join(agents, '../plugins'));
+  const stop = new AbortController();
+  const forget = cli.onInterrupt(() => stop.abort(new Error('interrupted')));
+  try {
+    await using staging = await openStaging(parent, nameOfOrigin(origin));
+    const plan = await makePlan(cli, { given, origin, parent, entries, wanted: agent, staging, signal: stop.signal });
+    if (!json) showPlan(cli, plan);
+    if (!plan.isNew && plan.files.length === 0) return tellDone(cli, plan, json);
+    if (!yes && !(await confirmed(cli, 'plugins add', questionOf(plan), stop.signal))) {
+      printLine(cli, 'Nothing was added.');
+      cli.exitCode = stop.signal.aborted ? EXIT.interrupted : EXIT.failed;
+      return;
+    }
+    stop.signal.throwIfAborted();
+    await carryOut(plan, staging);
+    tellDone(cli, plan, json);
+  } catch (error) {
+    if (!stop.signal.aborted || isFailure(error)) throw error;
+    printLine(cli, 'Nothing was added.');
+    cli.exitCode = EXIT.interrupted;
+  } finally {
+    forget();
+  }
+}
+
+interface Adding {
+  given: string;
+  origin: PluginOrigin;
+  /** Directory of plugins. */
+  parent: string;
+  entries: AgentEntries;
+  wanted: string[];
+  staging: Staging;
+  signal: AbortSignal;
+}
+
+async function makePlan(cli: Cli, adding: Adding): Promise<AddPlan> {
+  const { given, origin, parent, entries, wanted, staging, signal } = adding;
+  const source = await bringPlugin(origin, { given, staging, agents: entries.directory, signal });
+  await using loading = await openPluginLoading(cli);
+  const checked = await loading.load(`./${basename(staging.root)}`, staging.directory);
+  const plugin = onlyOne(given, checked);
+  const place = join(parent, plugin.id.split('/').at(-1) ?? '');
+  await refuseTaken(loading, adding, { id: plugin.id, place });
+  await recoverPlace(place);
+  const before = await versionIn(loading, place, { ...adding, digest: checked.digest, id: plugin.id });
+  const pinned: Pinned = { place, source, digest: checked.digest, plugin, before: before?.plugin };
+  const files = await entriesAfter(entries, wanted, pinned);
+  return {
+    checked,
+    pinned,
+    isNew: before?.digest !== checked.digest,
+    before,
+    changes: before?.plugin ? changesOf(before as PluginVersion, { plugin, requirements: checked.requirements, source }) : [],
+    files,
+    programs: programsThatPin(entries, place),
+    entry: entryFor(entries.directory, pinned),
+  };
+}
+
+function onlyOne(given: string, { plugins, problems }: CheckedPlugin) {
+  const [plugin] = plugins;
+  if (plugin && problems.length === 0) return plugin;
+  throw pluginInvalid(given, problems.join('; ') || 'it has no plugin', 'It can be added when that is corrected');
+}
+
+/** A plugin with the id of another one could take its place in the rules of agents. */
+async function refuseTaken(loading: PluginLoading, { given, entries }: Adding, { id, place }: { id: string; place: string }): Promise<void> {
+  const collision = (first: string) => failure('PLUGIN_COLLISION', { id, first, second: given });
+  if (BUILTIN_IDS.includes(id)) throw collision('a built-in plugin');
+  for (const agent of entries.agents.values()) if (agent.mcp && Object.hasOwn(agent.mcp, id)) throw collision(`an MCP server of agent ${agent.id}`);
+  const names = new Set([...entries.agents.values()].flatMap(({ plugins }) => plugins));
+  for (const name of names) {
+    if (name === place) continue;
+    // One that cannot be loaded has no id, and is told by its worker.
+    const other = await loading.load(name, entries.directory).catch(() => undefined);
+    if (other?.plugins.some((plugin) => plugin.id === id)) throw collision(name);
+  }
+}
+
+/** What is in the place of the plugin. Only what was added may be replaced: anything else is somebody's work. */
+async function versionIn(
+  loading: PluginLoading,
+  place: string,
+  { entries, digest, id, parent }: Adding & { digest: string; id: string },
+): Promise<AddPlan['before']> {
+  if (!(await stat(place).catch(() => undefined))) return undefined;
+  const shown = relative(process.cwd(), place);
+  const present = await digestOf(place);
+  const [source] = sourcesOfPlace(entries, place);
+  if (present !== digest && source === undefined) {
+    const fix = 'Move it away, give another --directory, or write the entry that was printed when it was added into the file of an agent';
+    throw failure('INVALID_ARGUMENT', { what: 'source', problem: `${shown} exists, and no agent's file says from where it was added`, fix });
+  }
+  try {
+    const { plugins, requirements } = await loading.load(`./${basename(place)}`, parent);
+    const [plugin] = plugins;
+    if (plugin && plugin.id !== id) {
+      throw failure('INVALID_ARGUMENT', { what: 'source', problem: `${shown} is the plugin "${plugin.id}", and this one is "${id}"`, fix: 'Give another --directory' });
+    }
+    return { digest: present, requirements, source, plugin };
+  } catch (error) {
+    if (isFailure(error, 'INVALID_ARGUMENT')) throw error;
+    return { digest: present, requirements: [], source, problem: (error as Error).message };
+  }
+}
+
+function questionOf({ pinned, before, isNew }: AddPlan): string {
+  if (!isNew) return 'Write this into the files of agents?';
+  return before ? `Replace ${pinned.plugin.id} by this version?` : `Add ${pinned.plugin.id}?`;
+}
+
+async function carryOut({ pinned, before, isNew, files }: AddPlan, staging: Staging): Promise<void> {
+  const { place, digest } = pinned;
+  if (!isNew) return writeAgentFiles(files);
+  await placeDirectory(staging.root, place, {
+    async check() {
+      const changed = (what: string) => failure('INVALID_ARGUMENT', { what, problem: 'its files were changed meanwhile', fix: 'Try again' });
+      if ((await digestOf(staging.root)) !== digest) throw changed('source');
+      const present = (await stat(place).catch(() => undefined)) ? await digestOf(place) : undefined;
+      if (present !== before?.digest) throw changed(place);
+    },
+    complete: () => writeAgentFiles(files as ChangedFile[]),
+  });
+}
