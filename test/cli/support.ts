@@ -9,15 +9,20 @@ export interface CliResult {
   err: string;
 }
 
+export interface LineOptions {
+  input?: string;
+  /** Makes the input a terminal: what the person answers when a question is asked. */
+  answer?: () => string | Promise<string>;
+  interrupt?: AbortSignal;
+  environment?: NodeJS.ProcessEnv;
+}
+
 /** Runs a command line in this process; `longshore` is used and left open. */
-export async function runLine(
-  longshore: Longshore | undefined,
-  args: string[],
-  options: { input?: string; interrupt?: AbortSignal; environment?: NodeJS.ProcessEnv } = {},
-): Promise<CliResult> {
-  const [out, err, input] = [new PassThrough(), new PassThrough(), new PassThrough()];
+export async function runLine(longshore: Longshore | undefined, args: string[], options: LineOptions = {}): Promise<CliResult> {
+  const [out, err, input] = [new PassThrough(), new PassThrough(), Object.assign(new PassThrough(), { isTTY: options.answer !== undefined })];
   const [said, complained] = [gather(out), gather(err)];
-  input.end(options.input ?? '');
+  if (options.answer === undefined) input.end(options.input ?? '');
+  else answerAt(out, input, options.answer);
   const code = await runCli(args, {
     out,
     err,
@@ -37,4 +42,10 @@ function gather(stream: PassThrough): () => string {
   let text = '';
   stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   return () => text + ((stream.read() as string | null) ?? '');
+}
+
+function answerAt(out: PassThrough, input: PassThrough, answer: () => string | Promise<string>): void {
+  out.on('data', (chunk: string) => {
+    if (chunk.includes('(y/N)')) Promise.resolve(answer()).then((text) => input.write(`${text}\n`), (error: unknown) => input.destroy(error as Error));
+  });
 }

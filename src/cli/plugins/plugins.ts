@@ -56,7 +56,7 @@ function addAdd(command: Command, cli: Cli): void {
     .command('add')
     .description('Copy a plugin into the directory of plugins and pin it, after showing what it needs and may do; again, to update it')
     .argument('<source>', 'directory, package of npm (words@1.2.3) or address of git (https://host/words#v1.2.3)')
-    .option('--agent <ids...>', 'agents into whose files its entry is written, with what it asks for as its permissions')
+    .option('--agent <id>', 'agent into whose file its entry is written, with what it asks for as its permissions; may be repeated', oneMore)
     .option('--directory <path>', 'directory of plugins (default: plugins beside the directory of agents)')
     .option('--yes', 'do not ask for confirmation')
     .option('--json', 'as JSON')
@@ -64,6 +64,10 @@ function addAdd(command: Command, cli: Cli): void {
       const { addPlugin } = await import('./add/add-plugin.ts');
       await addPlugin(cli, source, options);
     });
+}
+
+function oneMore(id: string, before: string[] = []): string[] {
+  return [...before, id];
 }
 
 function unknownDialect(wanted: string, known: readonly { name: string }[]): Error {

@@ -22,6 +22,7 @@ const REF = /^[A-Za-z0-9](?:[\w/-]|\.(?!\.)){0,199}$/;
  * @throws INVALID_ARGUMENT
  */
 export async function readOrigin(text: string, directory: string): Promise<PluginOrigin> {
+  if (text === '') throw refused(text, 'is neither a directory nor the name of a package');
   if (SCHEME.test(text)) return repositoryOf(text);
   if (isAbsolute(text) || text.startsWith('.') || (await isDirectory(resolve(directory, text)))) return { kind: 'directory', path: resolve(directory, text) };
   const [, name, wanted] = PACKAGE.exec(text) ?? [];
@@ -37,7 +38,12 @@ export function nameOfOrigin(origin: PluginOrigin): string {
     .replace(/\.git$/, '')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[.-]+/, '');
-  return usable.slice(0, 60) || 'plugin';
+  return isForPackages(usable) ? 'plugin' : usable.slice(0, 60) || 'plugin';
+}
+
+/** Whether a directory of this name would be searched for the packages of all plugins beside it. */
+export function isForPackages(name: string): boolean {
+  return name.toLowerCase() === 'node_modules';
 }
 
 function repositoryOf(text: string): PluginOrigin {

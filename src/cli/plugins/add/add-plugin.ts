@@ -1,19 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
-import type { PluginOrigin } from '../../../plugins/add/read-origin.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import { loadAgents } from '../../../definitions/agents/load-agents.ts';
 import { writeAgentFiles, type ChangedFile } from '../../../definitions/edit/agent-files.ts';
 import { bringPlugin } from '../../../plugins/add/bring-plugin.ts';
-import { nameOfOrigin, readOrigin } from '../../../plugins/add/read-origin.ts';
+import { isForPackages, nameOfOrigin, readOrigin, type PluginOrigin } from '../../../plugins/add/read-origin.ts';
 import { openStaging, placeDirectory, recoverPlace, type Staging } from '../../../plugins/add/staging.ts';
 import { pluginInvalid } from '../../../plugins/api/plugin-invalid.ts';
 import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-ids.ts';
 import { digestOf } from '../../../plugins/manager/pins.ts';
 import { confirmed } from '../../output/confirmed.ts';
 import { EXIT, printLine, type Cli } from '../../output/cli.ts';
-import type { CheckedPlugin, PluginLoading } from '../plugin-loading.ts';
-import { openPluginLoading } from '../plugin-loading.ts';
+import { openPluginLoading, type CheckedPlugin, type PluginLoading } from '../plugin-loading.ts';
 import { changesOf, type PluginVersion } from './changes.ts';
 import { checkAgents, entriesAfter, entryFor, programsThatPin, readEntries, sourcesOfPlace, type AgentEntries, type Pinned } from './plugin-entries.ts';
 import { showPlan, tellDone, type AddPlan } from './tell-plan.ts';
@@ -73,9 +71,13 @@ async function makePlan(cli: Cli, adding: Adding): Promise<AddPlan> {
   const { given, origin, parent, entries, wanted, staging, signal } = adding;
   const source = await bringPlugin(origin, { given, staging, agents: entries.directory, signal });
   await using loading = await openPluginLoading(cli);
-  const checked = await loading.load(`./${basename(staging.root)}`, staging.directory);
+  const checked = await loading.load(`./${basename(staging.root)}`, staging.directory).catch((error: unknown) => {
+    throw asGiven(error, adding);
+  });
   const plugin = onlyOne(given, checked);
-  const place = join(parent, plugin.id.split('/').at(-1) ?? '');
+  const name = plugin.id.split('/').at(-1) ?? '';
+  if (isForPackages(name)) throw pluginInvalid(given, `its id ${plugin.id} is not usable for a directory of plugins`, 'Give it another id');
+  const place = join(parent, name);
   await refuseTaken(loading, adding, { id: plugin.id, place });
   await recoverPlace(place);
   const before = await versionIn(loading, place, { ...adding, digest: checked.digest, id: plugin.id });
@@ -91,6 +93,13 @@ async function makePlan(cli: Cli, adding: Adding): Promise<AddPlan> {
     programs: programsThatPin(entries, place),
     entry: entryFor(entries.directory, pinned),
   };
+}
+
+/** The directory in which a plugin waits means nothing to a person. */
+function asGiven(error: unknown, { given, staging: { directory } }: Adding): unknown {
+  if (!isFailure(error, 'PLUGIN_INVALID')) return error;
+  const { problem = '', fix = '' } = error.values;
+  return pluginInvalid(given, String(problem).replaceAll(`${directory}/`, ''), String(fix).replaceAll(`${directory}/`, ''), error);
 }
 
 function onlyOne(given: string, { plugins, problems }: CheckedPlugin) {

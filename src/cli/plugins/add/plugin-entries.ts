@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Agent, PermissionBound } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../contracts/json.ts';
@@ -60,7 +61,8 @@ export async function entriesAfter({ files }: AgentEntries, wanted: string[], pi
     const items = (Array.isArray(file.value['plugins']) ? file.value['plugins'] : []).map((item, index) => ({ item, index }));
     const known = items.filter(({ item }) => pathOf(item, file) === pinned.place);
     for (const { item, index } of known) {
-      if (isWanted || isPinned(item)) text = written(file, text, index, await entryInPlaceOf(item, pinned));
+      const entry = isWanted || isPinned(item) ? await entryInPlaceOf(item, pinned) : item;
+      if (!isDeepStrictEqual(entry, item)) text = written(file, text, index, entry);
     }
     if (isWanted && known.length === 0) text = written(file, text, undefined, entryFor(dirname(file.path), pinned));
     if (text !== file.text) changed.push({ file, text });
@@ -88,13 +90,13 @@ async function boundAfter(bound: PermissionBound, { plugin, before }: Pinned): P
   const excesses = await excessesOver(plugin, [bound]);
   const more: JsonObject = permissionsIn(excesses.filter(({ value }) => value !== undefined));
   const after: JsonObject = {};
-  for (const name of ['time', 'random'] as const) {
-    if (excesses.some(({ permission }) => permission === name) || (bound[name] && !(asked[name] && !asks[name]))) after[name] = true;
-  }
   for (const name of ['network', 'env', 'fs'] as const) {
     const gone = (value: string) => listOf(asked[name]).includes(value) && !listOf(asks[name]).includes(value);
     const list = [...(bound[name] ?? []).filter((value) => !gone(value)), ...listOf(more[name])];
     if (list.length > 0) after[name] = list;
+  }
+  for (const name of ['time', 'random'] as const) {
+    if (excesses.some(({ permission }) => permission === name) || (bound[name] && !(asked[name] && !asks[name]))) after[name] = true;
   }
   return after;
 }
@@ -112,7 +114,7 @@ function pathOf(item: Json, { path: file }: AgentFile): string | undefined {
   return typeof path === 'string' ? resolve(dirname(file), path) : undefined;
 }
 
-function written({ path }: AgentFile, text: string, index: number | undefined, entry: JsonObject): string {
+function written({ path }: AgentFile, text: string, index: number | undefined, entry: Json): string {
   const changed = withItem(text, 'plugins', index, entry);
   if (changed !== undefined) return changed;
   const fix = `Write this into it, or leave --agent out: ${yamlLine(entry)}`;
