@@ -18,6 +18,7 @@ import { interruptCommand } from './conversations/interrupt.ts';
 import { keysCommand } from './keys/keys.ts';
 import { limitsCommand } from './limits/limits.ts';
 import { listCommand } from './conversations/list.ts';
+import { mcpCommand } from './mcp/mcp.ts';
 import { memoryCommand } from './memory/memory.ts';
 import { pauseCommand } from './conversations/pause.ts';
 import { pluginsCommand } from './plugins/plugins.ts';
@@ -81,6 +82,7 @@ function createProgram(cli: Cli): Command {
     templateCommand,
     sandboxCommand,
     pluginsCommand,
+    mcpCommand,
     skillsCommand,
     signInsCommand,
     chatCommand,

@@ -32,6 +32,7 @@ export const AUDIT_ACTIONS = [
   'plugin.configure',
   'plugin.disable',
   'plugin.enable',
+  'plugin.erase',
   'plugin.grant',
   'plugin.reload',
   'plugin.revoke',

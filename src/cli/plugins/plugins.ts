@@ -5,6 +5,7 @@ import type { Longshore } from '../../client.ts';
 import { addViews } from '../output/add-views.ts';
 import { printFact, printJson, withClient, type Cli } from '../output/cli.ts';
 import type { AddOptions } from './add/add-plugin.ts';
+import { oneMore } from '../output/one-more.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
 import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
@@ -64,10 +65,6 @@ function addAdd(command: Command, cli: Cli): void {
       const { addPlugin } = await import('./add/add-plugin.ts');
       await addPlugin(cli, source, options);
     });
-}
-
-function oneMore(id: string, before: string[] = []): string[] {
-  return [...before, id];
 }
 
 function unknownDialect(wanted: string, known: readonly { name: string }[]): Error {

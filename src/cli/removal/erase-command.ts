@@ -1,10 +1,12 @@
 import { Command } from 'commander';
+import { failure } from '../../contracts/errors.ts';
 import type { Cli } from '../output/cli.ts';
 import { withSandboxes } from '../sandbox/with-sandboxes.ts';
 
 interface EraseOptions {
   tenant: string;
-  user: string;
+  user?: string;
+  pluginFiles?: boolean;
   yes?: boolean;
 }
 
@@ -12,10 +14,16 @@ export function eraseCommand(cli: Cli): Command {
   return new Command('erase')
     .description("Remove a user's data for good: conversations, sandboxes with their snapshots, schedules, values of plugins, memory, histories in Temporal")
     .requiredOption('--tenant <id>', 'the tenant of the user')
-    .requiredOption('--user <id>')
+    .option('--user <id>')
+    .option('--plugin-files', 'remove the files that plugins in Python keep for the tenant, those of all of its users')
     .option('--yes', 'do not ask for confirmation')
-    .action(async ({ tenant: tenantId, user: userId, yes = false }: EraseOptions) => {
-      const { erase } = await import('./erase.ts');
-      await withSandboxes(cli, (desk) => erase(cli, desk, { tenantId, userId }, yes));
+    .action(async ({ tenant: tenantId, user: userId, pluginFiles = false, yes = false }: EraseOptions) => {
+      if ((userId === undefined) !== pluginFiles) throw oneOfBoth();
+      const [{ erase }, { erasePluginFiles }] = await Promise.all([import('./erase.ts'), import('./erase-plugin-files.ts')]);
+      await withSandboxes(cli, (desk) => (userId === undefined ? erasePluginFiles(cli, desk, tenantId, yes) : erase(cli, desk, { tenantId, userId }, yes)));
     });
+}
+
+function oneOfBoth(): Error {
+  return failure('INVALID_ARGUMENT', { what: 'erase', problem: 'it has to be said what', fix: 'Give either --user or --plugin-files' });
 }

@@ -5,13 +5,15 @@ import { createLogger } from '../../platform/log.ts';
 import { loginName } from '../../platform/login-name.ts';
 import { eraseUser, schedulesOf, type Erased, type UserOfTenant } from '../../worker/removal/erase-user.ts';
 import { createHistories } from '../../worker/removal/histories.ts';
+import { pluginFilesOf } from '../../plugins/dialects/shared/python/files-of-tenant.ts';
 import { confirmed } from '../output/confirmed.ts';
 import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
+import { tellPluginFiles } from './erase-plugin-files.ts';
 import type { Desk } from '../sandbox/with-sandboxes.ts';
 
 const CLOSE_MS = 120_000;
 const REMAINS =
-  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, sandboxes that were opened without a conversation or taken over by one of another user, what the conversations have written into the memory of the tenant or an agent, without the user, what plugins keep for a whole tenant or elsewhere, and copies in backups and logs.';
+  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, sandboxes that were opened without a conversation or taken over by one of another user, what the conversations have written into the memory of the tenant or an agent, without the user, what plugins keep for a whole tenant, in values and in files, or elsewhere, and copies in backups and logs.';
 
 export async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfTenant, yes: boolean): Promise<void> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
@@ -36,6 +38,7 @@ export async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: 
     const by = { actor: { kind: 'login' as const, id: loginName() ?? 'unknown' } };
     const parts = { store, sandboxes, workflows: client.workflow, histories: createHistories(client, namespace), longshore, log, by, closeMs: CLOSE_MS };
     tell(cli, await eraseUser(parts, user));
+    tellPluginFiles(cli, user.tenantId, pluginFilesOf(await store.sandboxes.list({}), user.tenantId));
   } finally {
     await link.close();
   }

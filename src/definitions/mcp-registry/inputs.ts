@@ -41,18 +41,22 @@ export function createInputs(server: string, set: Readonly<Record<string, string
   const left: string[] = [];
   const known = new Set<string>();
   const refer = (variable: string, as: string, { description = '', isSecret }: RegistryVariable): string => {
-    if (isOwnVariable(variable)) throw unusable(`it asks for ${variable}, which no server may have`, undefined, 'Do not use this server');
+    if (isOwnVariable(variable)) throw unusable(`its ${as} would be the variable ${variable}, which no server may have`, undefined, 'Give the server another name');
     if (!given.some((one) => one.variable === variable && one.as === as)) given.push({ variable, as, description, isSecret });
     return `\${env.${variable}}`;
   };
   const plainOf = (spec: RegistryVariable, { name, as, variable }: Asked): string | undefined => {
     known.add(name);
     const own = set[name];
-    if (own !== undefined) return chosen(spec, name, own);
+    if (own !== undefined) {
+      if (variable === undefined) refuseSecret(spec, as);
+      return chosen(spec, name, own);
+    }
     const written = spec.value ?? spec.default;
     if (written !== undefined) return notReferring(written, as);
-    if (!spec.isRequired && !(spec.isSecret && variable !== undefined && as.startsWith('variable'))) return undefined;
+    if (!spec.isRequired) return undefined;
     if (variable !== undefined) return refer(variable, as, spec);
+    refuseSecret(spec, as);
     throw failure('INVALID_ARGUMENT', { what: '--set', problem: `the server needs its ${as}`, fix: `Add --set '${name}=…'${told(spec)}` });
   };
   const filled = (text: string, variables: Record<string, RegistryVariable>, as: string): string => {
@@ -107,9 +111,18 @@ function refersTo(as: string): Error {
   return unusable(`its ${as} refers to variables of the worker, which only the file of an agent may do`, undefined, 'Do not use this server');
 }
 
-function chosen({ choices }: RegistryVariable, name: string, value: string): string {
+function chosen({ choices, isSecret }: RegistryVariable, name: string, value: string): string {
+  if (isSecret && !value.includes('${env.')) {
+    const fix = `Set a variable for the worker and write --set '${name}=\${env.ITS_NAME}'`;
+    throw failure('INVALID_ARGUMENT', { what: `--set ${name}`, problem: 'it is a secret, and those are not kept in plain text', fix });
+  }
   if (choices === undefined || choices.includes(value)) return value;
   throw failure('INVALID_ARGUMENT', { what: `--set ${name}`, problem: `"${value}" is none of its values`, fix: `Take one of ${choices.join(', ')}` });
+}
+
+/** Arguments of programs can be read by others, and have no references. */
+function refuseSecret({ isSecret }: RegistryVariable, as: string): void {
+  if (isSecret) throw unusable(`its ${as} is a secret, which a command line does not keep`, undefined, 'Use another server');
 }
 
 function told({ description }: RegistryVariable): string {

@@ -43,7 +43,8 @@ const REGISTRIES = {
   },
 } as const;
 /** They change the program that fetches and starts the package, so that the version would pin nothing. */
-const STEERING = /^(?:npm_|node_|pip_|uv_|python|ld_|dyld_|bash_|git_|(?:path|home|shell|env|ifs|https?_proxy|all_proxy|no_proxy|ssl_cert_file|ssl_cert_dir)$)/i;
+const STEERING =
+  /^(?:npm_.*|node_options|node_path|node_extra_ca_certs|pip_.*|uv_.*|python(?:path|home|startup|userbase)|ld_.*|dyld_.*|bash_env|path|home|shell|env|ifs|https?_proxy|all_proxy|ssl_cert_(?:file|dir))$/i;
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 const REFUSED_HEADERS = /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-type|accept|mcp-.*|proxy-.*)$/i;
 const NOT_USABLE = 'Use another server, or write its entry yourself (docs/guides/mcp.md)';
@@ -53,7 +54,7 @@ export function entryOf(document: ServerDocument, { name, where, set }: EntryOpt
   const inputs = createInputs(name, set);
   const remote = document.remotes.find(({ type }) => type === 'streamable-http');
   const packaged = document.packages.find(({ registryType, transport }) => Object.hasOwn(REGISTRIES, registryType) && transport.type === 'stdio');
-  const made = remote && where === undefined ? remoteEntry(name, remote, inputs) : packaged ? packageEntry(packaged, where, inputs) : undefined;
+  const made = remote && where === undefined ? remoteEntry(name, remote, inputs) : packaged ? packageEntry(name, packaged, where, inputs) : undefined;
   if (!made) {
     const kinds = [...document.remotes.map(({ type }) => type), ...document.packages.map(({ registryType, transport }) => `${registryType} with ${transport.type}`)];
     const asked = where === undefined ? 'streamable-http, npm with stdio or pypi with stdio' : 'npm with stdio or pypi with stdio';
@@ -75,7 +76,7 @@ function remoteEntry(server: string, { url, headers, variables }: RegistryRemote
   return { entry: { url: address, ...(Object.keys(sent).length > 0 && { headers: sent }) }, from: [] };
 }
 
-function packageEntry(packaged: RegistryPackage, where: EntryOptions['where'], inputs: Inputs): Pick<RegistryEntry, 'entry' | 'from'> {
+function packageEntry(server: string, packaged: RegistryPackage, where: EntryOptions['where'], inputs: Inputs): Pick<RegistryEntry, 'entry' | 'from'> {
   if (where === undefined) {
     const problem = 'the server is a program, and it is not said where it runs';
     throw failure('INVALID_ARGUMENT', { what: '--where', problem, fix: "Add --where sandbox, or --where host, where it has all rights of the worker's user" });
@@ -83,7 +84,7 @@ function packageEntry(packaged: RegistryPackage, where: EntryOptions['where'], i
   const { runner, args, hosts } = runnerOf(packaged);
   const env: JsonObject = {};
   for (const variable of packaged.environmentVariables) {
-    const value = inputs.valueOf(variable, { name: checkedVariable(variable), as: `variable ${variable.name}`, variable: variable.name });
+    const value = inputs.valueOf(variable, { name: checkedVariable(variable), as: `variable ${variable.name}`, variable: variableFor(server, variable.name) });
     if (value !== undefined) env[variable.name] = value;
   }
   const own = packaged.packageArguments.flatMap((argument, index) => wordsOf(argument, index, inputs));

@@ -4,10 +4,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { pack, type Headers } from 'tar-stream';
+import { pack, type Header } from 'tar-stream';
 import { createTree } from '../../../src/plugins/add/bounded-tree.ts';
 import { copyDirectory } from '../../../src/plugins/add/copy-directory.ts';
 import { unpackTar } from '../../../src/plugins/add/unpack-tar.ts';
+
+type Given = Partial<Header> & { name: string };
 
 let directory: string;
 beforeEach(async () => {
@@ -20,7 +22,7 @@ const { signal } = new AbortController();
 const treeOf = (limits?: { entries: number; bytes: number }) => createTree('words', join(directory, 'out'), limits);
 const found = async () => (await readdir(join(directory, 'out'), { recursive: true })).toSorted();
 
-async function tarOf(...entries: [header: Headers, content?: string][]): Promise<string> {
+async function tarOf(...entries: [header: Given, content?: string][]): Promise<string> {
   const path = join(directory, 'files.tar');
   const tar = pack();
   const file = tar.pipe(createWriteStream(path));
@@ -65,7 +67,7 @@ test.each([
   expect(await found()).toEqual([]);
 });
 
-test.each<[Headers]>([
+test.each<[Given]>([
   [{ name: 'link', type: 'symlink', linkname: '/etc' }],
   [{ name: 'link', type: 'link', linkname: 'a' }],
   [{ name: 'link', type: 'character-device' }],

@@ -1,19 +1,18 @@
 import { stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { failure, isFailure } from '../../../contracts/errors.ts';
-import { loadAgents } from '../../../definitions/agents/load-agents.ts';
 import { writeAgentFiles, type ChangedFile } from '../../../definitions/edit/agent-files.ts';
 import { bringPlugin } from '../../../plugins/add/bring-plugin.ts';
 import { isForPackages, nameOfOrigin, readOrigin, type PluginOrigin } from '../../../plugins/add/read-origin.ts';
 import { openStaging, placeDirectory, recoverPlace, type Staging } from '../../../plugins/add/staging.ts';
 import { pluginInvalid } from '../../../plugins/api/plugin-invalid.ts';
-import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-ids.ts';
 import { digestOf } from '../../../plugins/manager/pins.ts';
 import { confirmed } from '../../output/confirmed.ts';
 import { EXIT, printLine, type Cli } from '../../output/cli.ts';
 import { openPluginLoading, type CheckedPlugin, type PluginLoading } from '../plugin-loading.ts';
+import { readEntries, refuseTaken, type AgentEntries } from './agent-entries.ts';
 import { changesOf, type PluginVersion } from './changes.ts';
-import { checkAgents, entriesAfter, entryFor, programsThatPin, readEntries, sourcesOfPlace, type AgentEntries, type Pinned } from './plugin-entries.ts';
+import { entriesAfter, entryFor, programsThatPin, sourcesOfPlace, type Pinned } from './plugin-entries.ts';
 import { showPlan, tellDone, type AddPlan } from './tell-plan.ts';
 
 export interface AddOptions {
@@ -27,11 +26,9 @@ export interface AddOptions {
 export async function addPlugin(cli: Cli, given: string, options: AddOptions): Promise<void> {
   const { agent = [], yes = false, json = false } = options;
   if (json && !yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
-  const { LONGSHORE_AGENTS: agents, LONGSHORE_TEMPLATES: templates } = cli.config();
-  const entries = await readEntries(resolve(agents), await loadAgents(resolve(agents), templates, 'leave'));
-  checkAgents(entries, agent);
+  const entries = await readEntries(cli, agent);
   const origin = await readOrigin(given, process.cwd());
-  const parent = resolve(options.directory ?? join(agents, '../plugins'));
+  const parent = resolve(options.directory ?? join(entries.directory, '../plugins'));
   const stop = new AbortController();
   const forget = cli.onInterrupt(() => stop.abort(new Error('interrupted')));
   try {
@@ -78,7 +75,9 @@ async function makePlan(cli: Cli, adding: Adding): Promise<AddPlan> {
   const name = plugin.id.split('/').at(-1) ?? '';
   if (isForPackages(name)) throw pluginInvalid(given, `its id ${plugin.id} is not usable for a directory of plugins`, 'Give it another id');
   const place = join(parent, name);
-  await refuseTaken(loading, adding, { id: plugin.id, place });
+  const server = [...entries.agents.values()].find(({ mcp = {} }) => Object.hasOwn(mcp, plugin.id));
+  if (server) throw failure('PLUGIN_COLLISION', { id: plugin.id, first: `an MCP server of agent ${server.id}`, second: given });
+  await refuseTaken(loading, entries, { id: plugin.id, as: given, place });
   await recoverPlace(place);
   const before = await versionIn(loading, place, { ...adding, digest: checked.digest, id: plugin.id });
   const pinned: Pinned = { place, source, digest: checked.digest, plugin, before: before?.plugin };
@@ -106,20 +105,6 @@ function onlyOne(given: string, { plugins, problems }: CheckedPlugin) {
   const [plugin] = plugins;
   if (plugin && problems.length === 0) return plugin;
   throw pluginInvalid(given, problems.join('; ') || 'it has no plugin', 'It can be added when that is corrected');
-}
-
-/** A plugin with the id of another one could take its place in the rules of agents. */
-async function refuseTaken(loading: PluginLoading, { given, entries }: Adding, { id, place }: { id: string; place: string }): Promise<void> {
-  const collision = (first: string) => failure('PLUGIN_COLLISION', { id, first, second: given });
-  if (BUILTIN_IDS.includes(id)) throw collision('a built-in plugin');
-  for (const agent of entries.agents.values()) if (agent.mcp && Object.hasOwn(agent.mcp, id)) throw collision(`an MCP server of agent ${agent.id}`);
-  const names = new Set([...entries.agents.values()].flatMap(({ plugins }) => plugins));
-  for (const name of names) {
-    if (name === place) continue;
-    // One that cannot be loaded has no id, and is told by its worker.
-    const other = await loading.load(name, entries.directory).catch(() => undefined);
-    if (other?.plugins.some((plugin) => plugin.id === id)) throw collision(name);
-  }
 }
 
 /** What is in the place of the plugin. Only what was added may be replaced: anything else is somebody's work. */

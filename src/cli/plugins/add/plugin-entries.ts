@@ -1,21 +1,15 @@
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Agent, PermissionBound } from '../../../contracts/agent.ts';
+import type { PermissionBound } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../contracts/json.ts';
-import { readAgentFiles, type AgentFile, type ChangedFile } from '../../../definitions/edit/agent-files.ts';
+import type { AgentFile, ChangedFile } from '../../../definitions/edit/agent-files.ts';
 import { withItem, yamlLine } from '../../../definitions/edit/edit-yaml.ts';
 import type { Plugin } from '../../../plugins/api/define-plugin.ts';
 import { excessesOver } from '../../../plugins/manager/permission-bounds.ts';
 import { permissionsIn } from '../../../plugins/manager/permission-grants.ts';
+import type { AgentEntries } from './agent-entries.ts';
 import { asksFor } from './changes.ts';
-
-/** The agents of this machine, and how their files name plugins. */
-export interface AgentEntries {
-  directory: string;
-  agents: ReadonlyMap<string, Agent>;
-  files: AgentFile[];
-}
 
 /** What is to be written at a plugin's entry. */
 export interface Pinned {
@@ -25,20 +19,6 @@ export interface Pinned {
   plugin: Plugin;
   /** The version in its place. */
   before?: Plugin | undefined;
-}
-
-export async function readEntries(directory: string, agents: ReadonlyMap<string, Agent>): Promise<AgentEntries> {
-  return { directory, agents, files: await readAgentFiles(directory) };
-}
-
-/** @throws AGENT_NOT_FOUND, and INVALID_ARGUMENT for an agent whose file is a program */
-export function checkAgents({ agents, files, directory }: AgentEntries, wanted: string[]): void {
-  for (const agent of wanted) {
-    if (!agents.has(agent)) throw failure('AGENT_NOT_FOUND', { agent, known: [...agents.keys()].toSorted().join(', ') || 'none', directory });
-    if (files.some(({ id }) => id === agent)) continue;
-    const problem = `the file of "${agent}" is a program, which is not changed`;
-    throw failure('INVALID_ARGUMENT', { what: '--agent', problem, fix: 'Leave it out, and write the entry that is printed into that file' });
-  }
 }
 
 /** Where the plugin in a place came from, as the agents that pin it say. */
