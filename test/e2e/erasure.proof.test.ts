@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client as TemporalClient, Connection } from '@temporalio/client';
 import { Client } from 'pg';
+import { ownSandboxIdOf } from '../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { runLine } from '../cli/support.ts';
 import { runCommand } from '../../src/platform/run-command.ts';
 import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandboxes.ts';
@@ -96,9 +97,19 @@ async function fill(): Promise<{ closed: string; open: string }> {
   return { closed, open };
 }
 
+/** As a worker makes it for a plugin in Python. */
+async function makePluginFiles(): Promise<string> {
+  const { store } = installation;
+  await using sandboxes = createDockerSandboxes({ config: { ...loadConfig(), LONGSHORE_INSTALLATION: installation.name }, store, log: silent });
+  const sandboxId = ownSandboxIdOf('tides', 'north');
+  await sandboxes.open({ sandboxId, tenantId: 'north' }, { metadata: { plugin: 'tides' }, onTtl: 'stop' });
+  return sandboxId;
+}
+
 test('after the erasure of a user nothing of that user is in any table, on the engine or in Temporal, but the audit log; another user keeps all', async () => {
   const { longshore, store } = installation;
   const other = await converse('user-other');
+  const pluginFiles = await makePluginFiles();
   const [others, otherThings] = [await census('user-other'), await things()];
   const { open } = await fill();
   const before = await census(CANARY);
@@ -113,6 +124,9 @@ test('after the erasure of a user nothing of that user is in any table, on the e
   const done = await erase('--yes');
   expect([done.err, done.code, done.out]).toEqual(['', 0, expect.stringContaining('Removed: 3 conversations')]);
   expect(done.out).toContain('Removed: 3 conversations, 1 schedules, 1 values of plugins, 1 files of memory.\n');
+  expect(done.out).toContain(
+    `Not looked into: the files of plugin tides for the whole tenant, in ${pluginFiles}. They may have data of the user.\nTo remove these files, for all users of the tenant: longshore erase --tenant north --plugin-files\n`,
+  );
   expect(await census(CANARY)).toEqual({});
   // Temporal removes when it likes; the command names what it has not removed yet.
   expect((await histories(USER)).filter((id) => !done.out.includes(`Temporal still lists ${id}:`))).toEqual([]);
@@ -126,6 +140,24 @@ test('after the erasure of a user nothing of that user is in any table, on the e
   expect(entries).toMatchObject([{ tenantId: 'north', target: expect.stringMatching(/^sha256:[0-9a-f]{32}$/) }]);
   // A second run finds nothing, and says so.
   expect((await erase('--yes')).out).toContain('Removed: 0 conversations, 0 schedules, 0 values of plugins, 0 files of memory.\n');
+  await eraseFilesOfPlugin(pluginFiles);
   await longshore.close(other);
   await until(async () => (await store.conversations.get(other))?.state === 'closed', 'the other one is closed');
 });
+
+/** The tenant's files of plugins go with a command of their own. */
+async function eraseFilesOfPlugin(sandboxId: string): Promise<void> {
+  const line = (...words: string[]) => runLine(installation.longshore, ['erase', '--tenant', 'north', ...words], { environment: installation.environment });
+  expect(await line()).toMatchObject({ code: 2, err: 'erase: it has to be said what. Give either --user or --plugin-files\n' });
+  expect(await line('--plugin-files')).toMatchObject({ code: 2, err: expect.stringContaining('Add --yes') as string });
+  expect(await line('--plugin-files', '--yes')).toEqual({
+    code: 0,
+    err: '',
+    out: `Plugin tides keeps files for tenant "north" in ${sandboxId}.\nRemoved the files of plugin tides.\n`,
+  });
+  expect((await installation.store.sandboxes.get(sandboxId))?.state).toBe('destroyed');
+  expect((await things()).filter((name) => name.includes(sandboxId))).toEqual([]);
+  expect((await line('--plugin-files', '--yes')).out).toBe('No plugin keeps files for tenant "north".\n');
+  const { entries } = await installation.longshore.audit.list({ action: 'plugin.erase' });
+  expect(entries).toMatchObject([{ tenantId: 'north', target: 'tides' }]);
+}

@@ -37,7 +37,7 @@ export async function addServer(cli: Cli, name: string, source: string, options:
   const document = await readServerDocument(source, network);
   const made = entryOf(document, { name, where, set });
   if (typeof made.entry['url'] === 'string') await checkAddress(made.entry['url'], network);
-  await using loading = await openPluginLoading(cli);
+  await using loading = openPluginLoading(cli);
   await refuseTaken(loading, entries, { id: name, as: `the MCP server ${document.name}` });
   const plan: ServerPlan = { name, document, ...made, files: filesAfter(entries.files, agent, name, made.entry) };
   if (!json) showServer(cli, plan);

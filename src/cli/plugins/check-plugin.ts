@@ -7,7 +7,7 @@ import { openPluginLoading, type CheckedPlugin } from './plugin-loading.ts';
 /** Loads a plugin as a worker does, but without the worker's configuration, variables and `load`. @throws the error of the plugin */
 export async function checkPlugin(cli: Cli, name: string, json: boolean): Promise<void> {
   const directory = process.cwd();
-  await using loading = await openPluginLoading(cli);
+  await using loading = openPluginLoading(cli);
   // A name that looks like a path is a path; agents write it with ./ before it.
   const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
   const checked = await loading.load(located, directory);

@@ -1,7 +1,7 @@
 import { createLogger } from '../../platform/log.ts';
 import type { Plugin } from '../../plugins/api/define-plugin.ts';
 import type { OpenPluginSandboxes } from '../../plugins/dialects/shared/plugin-dialect.ts';
-import { openIsolates } from '../../plugins/isolates/load-isolated.ts';
+import { openIsolates, type Isolates } from '../../plugins/isolates/load-isolated.ts';
 import { rootOf } from '../../plugins/load/locate-plugin.ts';
 import { pluginSandboxesOf } from '../../plugins/load/plugin-sandboxes.ts';
 import { requirementsOf } from '../../plugins/load/requirements-of.ts';
@@ -26,15 +26,14 @@ export interface PluginLoading extends AsyncDisposable {
   load(name: string, directory: string): Promise<CheckedPlugin>;
 }
 
-export async function openPluginLoading(cli: Cli): Promise<PluginLoading> {
-  const isolates = await openIsolates({
-    log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }),
-    weaklyFenced: cli.config().LONGSHORE_WEAKLY_FENCED_PLUGINS,
-  });
+export function openPluginLoading(cli: Cli): PluginLoading {
+  let isolates: Promise<Isolates> | undefined;
+  const open = () => openIsolates({ log: createLogger({ LONGSHORE_LOG_LEVEL: 'error' }), weaklyFenced: cli.config().LONGSHORE_WEAKLY_FENCED_PLUGINS });
   const desk = openDesk(cli);
   return {
     async load(name, directory) {
-      await using loaded = await loadSource({ name, pins: [] }, { directory, hostPlugins: [], isolates, sandboxes: desk.sandboxes });
+      const opened = await (isolates ??= open());
+      await using loaded = await loadSource({ name, pins: [] }, { directory, hostPlugins: [], isolates: opened, sandboxes: desk.sandboxes });
       const requirements = await requirementsOf(name, directory);
       const digest = await digestOf(await rootOf(name, directory)).catch((error: unknown) => `none: ${(error as Error).message}`);
       const problems = [...loaded.problems, ...loaded.plugins.flatMap((plugin) => problemOfOwnVariables(plugin) ?? [])];
@@ -42,7 +41,7 @@ export async function openPluginLoading(cli: Cli): Promise<PluginLoading> {
     },
     async [Symbol.asyncDispose]() {
       await desk[Symbol.asyncDispose]();
-      await isolates[Symbol.asyncDispose]();
+      await (await isolates)?.[Symbol.asyncDispose]();
     },
   };
 }

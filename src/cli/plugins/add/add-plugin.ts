@@ -67,7 +67,7 @@ interface Adding {
 async function makePlan(cli: Cli, adding: Adding): Promise<AddPlan> {
   const { given, origin, parent, entries, wanted, staging, signal } = adding;
   const source = await bringPlugin(origin, { given, staging, agents: entries.directory, signal });
-  await using loading = await openPluginLoading(cli);
+  await using loading = openPluginLoading(cli);
   const checked = await loading.load(`./${basename(staging.root)}`, staging.directory).catch((error: unknown) => {
     throw asGiven(error, adding);
   });

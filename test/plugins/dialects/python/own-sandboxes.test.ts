@@ -1,5 +1,6 @@
 import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
+import { pluginFilesOf } from '../../../../src/plugins/dialects/shared/python/files-of-tenant.ts';
 import { createOwnSandboxes, ownSandboxIdOf } from '../../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import type { SandboxOwner } from '../../../../src/sandbox/api/sandbox.ts';
 import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
@@ -119,4 +120,14 @@ test('when an operator has removed it, a new call begins in another one, and a c
   expect((await own.open('a', false)).held).toBe(false);
   change(a, { filesLostAt: '2026-11-27T00:00:00.000Z' });
   expect(await own.find('a')).toEqual({ filesLostAt: '2026-11-27T00:00:00.000Z' });
+});
+
+test('the files that a plugin keeps for a tenant are found by their sandbox, and nothing that only says so', async () => {
+  const { own, rows, change } = bench();
+  await own.open('a', false);
+  await own.open('b', false);
+  const pretended = { ...rows.get(a)!, sandboxId: 'sbx_1' };
+  expect(pluginFilesOf([...rows.values(), pretended], 'a')).toEqual([{ pluginId: ID, sandboxId: a, hostId: 'host-1' }]);
+  change(a, { state: 'destroyed' });
+  expect(pluginFilesOf([...rows.values()], 'a')).toEqual([]);
 });
