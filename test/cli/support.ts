@@ -46,6 +46,10 @@ function gather(stream: PassThrough): () => string {
 
 function answerAt(out: PassThrough, input: PassThrough, answer: () => string | Promise<string>): void {
   out.on('data', (chunk: string) => {
-    if (chunk.includes('(y/N)')) Promise.resolve(answer()).then((text) => input.write(`${text}\n`), (error: unknown) => input.destroy(error as Error));
+    if (chunk.includes('(y/N)'))
+      Promise.resolve(answer()).then(
+        (text) => input.write(`${text}\n`),
+        (error: unknown) => input.destroy(error as Error),
+      );
   });
 }

@@ -30,7 +30,11 @@ export async function addServer(cli: Cli, name: string, source: string, options:
   const { agent = [], where, set, yes = false, json = false } = options;
   if (json && !yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
   if (!NAME.test(name)) {
-    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `"${name}" is not usable`, fix: 'Use a lower-case letter, then letters, digits and -, 40 at most' });
+    throw failure('INVALID_ARGUMENT', {
+      what: 'name',
+      problem: `"${name}" is not usable`,
+      fix: 'Use a lower-case letter, then letters, digits and -, 40 at most',
+    });
   }
   const entries = await readEntries(cli, agent);
   const network = allowedAddresses(cli.config());

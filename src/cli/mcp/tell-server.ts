@@ -29,14 +29,19 @@ export function showServer(cli: Cli, { document, entry, given, left, files }: Se
 }
 
 function whatItIs({ url, command, args, where, env, headers }: JsonObject): string[] {
-  const pairs = (what: string, values: Json | undefined) => (isObject(values) ? Object.entries(values).map(([name, value]) => `${what} ${name}: ${String(value)}`) : []);
+  const pairs = (what: string, values: Json | undefined) =>
+    isObject(values) ? Object.entries(values).map(([name, value]) => `${what} ${name}: ${String(value)}`) : [];
   if (url !== undefined) return [`connects to ${String(url)}`, ...pairs('header', headers)];
   const words = [command, ...(Array.isArray(args) ? args : [])].map((word) => shellWord(String(word)));
   const place = where === 'host' ? "beside the worker, with all rights of the worker's user" : 'in the sandbox of each conversation that calls it';
   return [`runs ${words.join(' ')}`, `runs ${place}`, ...pairs('variable', env)];
 }
 
-export function tellAdded(cli: Cli, { name, document, entry, given, left, from, files }: ServerPlan, { json, isKnown }: { json: boolean; isKnown: boolean }): void {
+export function tellAdded(
+  cli: Cli,
+  { name, document, entry, given, left, from, files }: ServerPlan,
+  { json, isKnown }: { json: boolean; isKnown: boolean },
+): void {
   const entryLine = `mcp: { ${name}: ${yamlLine(entry)} }`;
   if (json) {
     return printJson(cli, { name, server: document.name, version: document.version, entry, variables: given, left, agents: files.map(({ file }) => file.id) });

@@ -128,7 +128,8 @@ function pluginsOf(entries: z.output<typeof agentSchema>['plugins'], directory: 
   const named = entries.map((entry) => {
     if (typeof entry === 'string') return { name: located(entry), pin: {} };
     const bound = entry.permissions && { permissions: withoutUndefined(entry.permissions) };
-    if ('path' in entry) return { name: resolve(directory, entry.path), pin: { ...withoutUndefined({ digest: entry.digest, source: entry.source }), ...bound } };
+    if ('path' in entry)
+      return { name: resolve(directory, entry.path), pin: { ...withoutUndefined({ digest: entry.digest, source: entry.source }), ...bound } };
     return { name: entry.package, pin: { ...withoutUndefined({ version: entry.version, digest: entry.digest }), ...bound } };
   });
   const pins = new Map<string, PluginPin>();

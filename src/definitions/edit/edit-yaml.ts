@@ -23,7 +23,15 @@ export function withItem(text: string, key: string, index: number | undefined, i
   const replaced = index === undefined ? undefined : items[index];
   const changed = replaced
     ? inPlace(text, replaced, yamlLine(item))
-    : appended(text, { key, written: yamlLine(item), flow: list?.flow === true, last: items.at(-1), first: items[0], node: node as Node | undefined, sign: '- ' });
+    : appended(text, {
+        key,
+        written: yamlLine(item),
+        flow: list?.flow === true,
+        last: items.at(-1),
+        first: items[0],
+        node: node as Node | undefined,
+        sign: '- ',
+      });
   const before = (read.value as Record<string, Json[] | undefined>)[key] ?? [];
   return checked(changed, read.value, key, index === undefined ? [...before, item] : before.map((one, at) => (at === index ? item : one)));
 }

@@ -41,7 +41,8 @@ export function createInputs(server: string, set: Readonly<Record<string, string
   const left: string[] = [];
   const known = new Set<string>();
   const refer = (variable: string, as: string, { description = '', isSecret }: RegistryVariable): string => {
-    if (isOwnVariable(variable)) throw unusable(`its ${as} would be the variable ${variable}, which no server may have`, undefined, 'Give the server another name');
+    if (isOwnVariable(variable))
+      throw unusable(`its ${as} would be the variable ${variable}, which no server may have`, undefined, 'Give the server another name');
     if (!given.some((one) => one.variable === variable && one.as === as)) given.push({ variable, as, description, isSecret });
     return `\${env.${variable}}`;
   };

@@ -6,7 +6,10 @@ import { createGuardedFetch } from '../../network/guarded-fetch.ts';
 
 /** The `server.json` of the registry of MCP servers: what of it is read. Everything in it is the word of a stranger. */
 
-const line = z.string().max(2_000).regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'has a line break or another control character');
+const line = z
+  .string()
+  .max(2_000)
+  .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'has a line break or another control character');
 const text = z.string().max(10_000);
 
 const input = z.looseObject({
@@ -98,6 +101,10 @@ async function readText(path: string): Promise<string> {
   throw unusable(`it has more than ${MOST_BYTES} characters`);
 }
 
-export function unusable(problem: string, cause?: unknown, fix = 'Give a server.json of the registry of MCP servers: a file, or an address with https://'): Error {
+export function unusable(
+  problem: string,
+  cause?: unknown,
+  fix = 'Give a server.json of the registry of MCP servers: a file, or an address with https://',
+): Error {
   return failure('INVALID_ARGUMENT', { what: 'server.json', problem, fix }, cause);
 }

@@ -56,7 +56,10 @@ export function entryOf(document: ServerDocument, { name, where, set }: EntryOpt
   const packaged = document.packages.find(({ registryType, transport }) => Object.hasOwn(REGISTRIES, registryType) && transport.type === 'stdio');
   const made = remote && where === undefined ? remoteEntry(name, remote, inputs) : packaged ? packageEntry(name, packaged, where, inputs) : undefined;
   if (!made) {
-    const kinds = [...document.remotes.map(({ type }) => type), ...document.packages.map(({ registryType, transport }) => `${registryType} with ${transport.type}`)];
+    const kinds = [
+      ...document.remotes.map(({ type }) => type),
+      ...document.packages.map(({ registryType, transport }) => `${registryType} with ${transport.type}`),
+    ];
     const asked = where === undefined ? 'streamable-http, npm with stdio or pypi with stdio' : 'npm with stdio or pypi with stdio';
     throw unusable(`it has none of ${asked}, only ${[...new Set(kinds)].join(', ') || 'nothing to connect to'}`, undefined, NOT_USABLE);
   }
@@ -69,7 +72,8 @@ function remoteEntry(server: string, { url, headers, variables }: RegistryRemote
   if (!/^https:\/\/[^/]/i.test(address) || !URL.canParse(address)) throw unusable('its address does not begin with https://', undefined, NOT_USABLE);
   const sent: JsonObject = {};
   for (const header of headers) {
-    if (!HEADER.test(header.name) || REFUSED_HEADERS.test(header.name)) throw unusable(`its header ${JSON.stringify(header.name)} is not one that may be set`, undefined, NOT_USABLE);
+    if (!HEADER.test(header.name) || REFUSED_HEADERS.test(header.name))
+      throw unusable(`its header ${JSON.stringify(header.name)} is not one that may be set`, undefined, NOT_USABLE);
     const value = inputs.valueOf(header, { name: header.name, as: `header ${header.name}`, variable: variableFor(server, header.name) });
     if (value !== undefined) sent[header.name.toLowerCase()] = value;
   }

@@ -31,8 +31,7 @@ const LEFT_OUT = /(?:^|\/)(?:\.git|node_modules\/\.bin)(?:\/|$)/i;
  */
 export function createTree(plugin: string, root: string, limits: TreeLimits = TREE_LIMITS): BoundedTree {
   let { entries, bytes } = limits;
-  const tooMuch = () =>
-    pluginInvalid(plugin, `it has more than ${limits.entries} files or ${limits.bytes / 2 ** 20} MB`, 'Take out what it does not need');
+  const tooMuch = () => pluginInvalid(plugin, `it has more than ${limits.entries} files or ${limits.bytes / 2 ** 20} MB`, 'Take out what it does not need');
   const take = (name: string): string | undefined => {
     entries -= 1;
     if (entries < 0) throw tooMuch();

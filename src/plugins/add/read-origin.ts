@@ -52,7 +52,8 @@ function repositoryOf(text: string): PluginOrigin {
   if (!/^(?:https:\/\/[^/]|file:\/\/\/)/.test(url) || !URL.canParse(url)) throw refused(text, 'is an address of a kind that is not taken');
   const { username, password } = new URL(url);
   // They would be written into the files of agents.
-  if (username !== '' || password !== '') throw refused(text.replace(/\/\/[^/]*@/, '//…@'), 'has a user or a password, which git should ask its credential helper for');
+  if (username !== '' || password !== '')
+    throw refused(text.replace(/\/\/[^/]*@/, '//…@'), 'has a user or a password, which git should ask its credential helper for');
   if (ref !== undefined && !REF.test(ref)) throw refused(text, 'has no branch, tag or commit behind its #');
   return { kind: 'repository', url, ...(ref !== undefined && { ref }) };
 }

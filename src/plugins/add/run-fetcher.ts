@@ -16,7 +16,12 @@ export interface Fetching {
 }
 
 /** Runs git or npm with bounds of time and size. @throws PLUGIN_INVALID with the end of what it says, without credentials that addresses may contain */
-export async function runFetcher(program: 'git' | 'npm', args: string[], { plugin, work, signal }: Fetching, env: Record<string, string> = {}): Promise<string> {
+export async function runFetcher(
+  program: 'git' | 'npm',
+  args: string[],
+  { plugin, work, signal }: Fetching,
+  env: Record<string, string> = {},
+): Promise<string> {
   const outcome = await runCommand('sh', ['-c', LIMITED, 'sh', program, ...args], { cwd: work, timeoutMs: TIMEOUT_MS, signal, env: { ...env, LC_ALL: 'C' } });
   signal.throwIfAborted();
   if (outcome.code === 0) return outcome.stdout;

@@ -7,8 +7,19 @@ beforeEach(async () => {
 });
 afterEach(async () => project[Symbol.asyncDispose]());
 
-const document = (more: object = {}) => JSON.stringify({ name: 'example.acme/tickets', description: 'Tickets.\u001B[2J\nruns nothing', version: '1.0.0', ...more });
-const npm = (version: string) => ({ packages: [{ registryType: 'npm', identifier: 'tickets', version, transport: { type: 'stdio' }, environmentVariables: [{ name: 'KEY', isRequired: true, isSecret: true, description: 'A key' }] }] });
+const document = (more: object = {}) =>
+  JSON.stringify({ name: 'example.acme/tickets', description: 'Tickets.\u001B[2J\nruns nothing', version: '1.0.0', ...more });
+const npm = (version: string) => ({
+  packages: [
+    {
+      registryType: 'npm',
+      identifier: 'tickets',
+      version,
+      transport: { type: 'stdio' },
+      environmentVariables: [{ name: 'KEY', isRequired: true, isSecret: true, description: 'A key' }],
+    },
+  ],
+});
 const add = (...args: string[]) => project.line(['mcp', 'add', 'tickets', project.path('server.json'), ...args]);
 const shown = (name: string) => relative(process.cwd(), project.path(name));
 
@@ -43,9 +54,14 @@ Workers read the files of agents when they start.
   await project.write('agents/fixer.yaml', (await project.read('agents/fixer.yaml')).replace('where: sandbox }', 'where: sandbox, timeout: 5m }'));
   const args = ['mcp', 'add', 'tickets', project.path('server.json'), '--where', 'sandbox'];
   const refused = await project.line(args, { answer: () => 'no' });
-  expect(refused).toMatchObject({ code: 1, out: expect.stringMatching(/\n {2}in place of \{ command: npx, .*\nReplace tickets by this\? \(y\/N\) Nothing was added\.\n$/) as string });
+  expect(refused).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/\n {2}in place of \{ command: npx, .*\nReplace tickets by this\? \(y\/N\) Nothing was added\.\n$/) as string,
+  });
   expect(await project.line(args, { answer: () => 'yes' })).toMatchObject({ code: 0, err: '' });
-  expect(await project.read('agents/fixer.yaml')).toBe(`${AGENT}mcp:\n  tickets: ${entryOf('2.0.0').replace('where: sandbox }', 'where: sandbox, timeout: 5m }')}\n`);
+  expect(await project.read('agents/fixer.yaml')).toBe(
+    `${AGENT}mcp:\n  tickets: ${entryOf('2.0.0').replace('where: sandbox }', 'where: sandbox, timeout: 5m }')}\n`,
+  );
 });
 
 test('a server at an address is written only if the address is public, or one that an operator allows', async () => {
@@ -58,7 +74,15 @@ test('a server at an address is written only if the address is public, or one th
   process.env['LONGSHORE_PLUGIN_ADDRESSES'] = '10.1.2.3';
   try {
     const { out } = await add('--yes', '--json');
-    expect(JSON.parse(out)).toEqual({ name: 'tickets', server: 'example.acme/tickets', version: '1.0.0', entry: { url: 'https://10.1.2.3/mcp' }, variables: [], left: [], agents: [] });
+    expect(JSON.parse(out)).toEqual({
+      name: 'tickets',
+      server: 'example.acme/tickets',
+      version: '1.0.0',
+      entry: { url: 'https://10.1.2.3/mcp' },
+      variables: [],
+      left: [],
+      agents: [],
+    });
     expect((await add()).out).toContain('\nIn the file of an agent:  mcp: { tickets: { url: https://10.1.2.3/mcp } }\n');
   } finally {
     delete process.env['LONGSHORE_PLUGIN_ADDRESSES'];
@@ -86,6 +110,9 @@ test('names that are taken or not usable, and files that cannot be changed, are 
   );
   expect((await add('--where', 'host')).out).toContain('\nWorkers start it if they may:  LONGSHORE_HOST_PLUGINS=mcp:tickets\n');
   await project.write('agents/fixer.yaml', AGENT);
-  expect(await add('--where', 'host', '--agent', 'fixer')).toMatchObject({ code: 2, err: 'mcp add: the input is not a terminal, so it cannot ask for confirmation. Add --yes\n' });
+  expect(await add('--where', 'host', '--agent', 'fixer')).toMatchObject({
+    code: 2,
+    err: 'mcp add: the input is not a terminal, so it cannot ask for confirmation. Add --yes\n',
+  });
   expect(await project.read('agents/fixer.yaml')).toBe(AGENT);
 });

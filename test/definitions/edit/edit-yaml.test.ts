@@ -22,12 +22,17 @@ test.each([
   expect(withItem(text, 'plugins', 1, item)).toBe(changed);
 });
 
-test.each(['plugins:\ntools: [b]\n', 'plugins: text\n', '{ id: x }\n', 'id: x\n---\nid: y\n', 'id: x\n...\n', 'a: &a 1\nplugins: &a [b]\nc: *a\n', 'no: [yaml'])(
-  'what cannot be changed line by line is not changed: %j',
-  (text) => {
-    expect(withItem(text, 'plugins', undefined, item)).toBeUndefined();
-  },
-);
+test.each([
+  'plugins:\ntools: [b]\n',
+  'plugins: text\n',
+  '{ id: x }\n',
+  'id: x\n---\nid: y\n',
+  'id: x\n...\n',
+  'a: &a 1\nplugins: &a [b]\nc: *a\n',
+  'no: [yaml',
+])('what cannot be changed line by line is not changed: %j', (text) => {
+  expect(withItem(text, 'plugins', undefined, item)).toBeUndefined();
+});
 
 test.each([
   ['id: x\n', 'id: x\nmcp:\n  new: { url: u }\n'],

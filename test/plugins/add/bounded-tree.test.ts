@@ -89,7 +89,9 @@ test('a file that comes twice, or below another file, is refused', async () => {
 test('no more files and bytes are taken than a plugin may have, those that are left out included', async () => {
   const message = 'Plugin "words": it has more than 3 files or 1 MB. Take out what it does not need';
   const limits = { entries: 3, bytes: 1024 * 1024 };
-  await expect(unpack(await tarOf([{ name: 'a' }], [{ name: '.git/b' }], [{ name: 'c', type: 'directory' }], [{ name: 'd' }]), treeOf(limits))).rejects.toThrow(message);
+  await expect(unpack(await tarOf([{ name: 'a' }], [{ name: '.git/b' }], [{ name: 'c', type: 'directory' }], [{ name: 'd' }]), treeOf(limits))).rejects.toThrow(
+    message,
+  );
   const large = 'x'.repeat(1024 * 1024);
   await expect(unpack(await tarOf([{ name: '.git/pack' }, large], [{ name: 'e' }, 'x']), treeOf(limits))).rejects.toThrow(message);
 });

@@ -34,7 +34,10 @@ test.each([
   ['https://git.example/words#a:b', 'has no branch, tag or commit behind its #'],
   ['https://git.example/words#a..b', 'has no branch, tag or commit behind its #'],
 ])('"%s" is refused', async (text, problem) => {
-  await expect(readOrigin(text, process.cwd())).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: `source: ${JSON.stringify(text)} ${problem}. ${FIX}` });
+  await expect(readOrigin(text, process.cwd())).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: `source: ${JSON.stringify(text)} ${problem}. ${FIX}`,
+  });
 });
 
 test('a password in an address is refused, and not repeated', async () => {

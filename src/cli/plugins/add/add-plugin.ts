@@ -125,7 +125,11 @@ async function versionIn(
     const { plugins, requirements } = await loading.load(`./${basename(place)}`, parent);
     const [plugin] = plugins;
     if (plugin && plugin.id !== id) {
-      throw failure('INVALID_ARGUMENT', { what: 'source', problem: `${shown} is the plugin "${plugin.id}", and this one is "${id}"`, fix: 'Give another --directory' });
+      throw failure('INVALID_ARGUMENT', {
+        what: 'source',
+        problem: `${shown} is the plugin "${plugin.id}", and this one is "${id}"`,
+        fix: 'Give another --directory',
+      });
     }
     return { digest: present, requirements, source, plugin };
   } catch (error) {

@@ -33,7 +33,11 @@ export async function readEntries(cli: Cli, wanted: string[]): Promise<AgentEntr
  * Refuses an id that a built-in plugin or a plugin of an agent has: it could take its place in the rules of agents.
  * @param place the place of the plugin itself. @throws PLUGIN_COLLISION
  */
-export async function refuseTaken(loading: PluginLoading, { agents, directory }: AgentEntries, added: { id: string; as: string; place?: string }): Promise<void> {
+export async function refuseTaken(
+  loading: PluginLoading,
+  { agents, directory }: AgentEntries,
+  added: { id: string; as: string; place?: string },
+): Promise<void> {
   const { id, as, place } = added;
   const collision = (first: string) => failure('PLUGIN_COLLISION', { id, first, second: as });
   if (BUILTIN_IDS.includes(id)) throw collision('a built-in plugin');

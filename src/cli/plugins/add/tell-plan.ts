@@ -31,7 +31,8 @@ export function showPlan(cli: Cli, { checked, pinned, before, isNew, changes, fi
   if (before && isNew) {
     printLine(cli);
     printLine(cli, 'What changes:');
-    for (const line of before.problem === undefined ? changes : [`this is not known, since what is there cannot be loaded: ${before.problem}`]) printFact(cli, `  ${line}`);
+    for (const line of before.problem === undefined ? changes : [`this is not known, since what is there cannot be loaded: ${before.problem}`])
+      printFact(cli, `  ${line}`);
     printFact(cli, `  files: ${before.digest} -> ${pinned.digest}`);
   }
   if (files.length === 0) return;
@@ -57,7 +58,10 @@ export function tellDone(cli: Cli, plan: AddPlan, json: boolean): void {
     });
   }
   printLine(cli);
-  printFact(cli, isNew ? `Added ${id} ${version}.` : files.length > 0 ? `Pinned ${id} ${version}.` : `${id} ${version} is there already, and nothing has changed.`);
+  printFact(
+    cli,
+    isNew ? `Added ${id} ${version}.` : files.length > 0 ? `Pinned ${id} ${version}.` : `${id} ${version} is there already, and nothing has changed.`,
+  );
   if (programs.length > 0) printFact(cli, `The files of these agents pin it and are programs, so change their entries yourself: ${programs.join(', ')}`);
   if (files.length === 0 || programs.length > 0) printFact(cli, `In the file of an agent:  plugins: [${yamlLine(entry)}]`);
   printFact(cli, `Its tools are called if the agent has them:  tools: ['${id}:*']`);

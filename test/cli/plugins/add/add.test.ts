@@ -67,7 +67,10 @@ test('adding again shows what has changed since, asks, and changes every pin', a
   await project.write('agents/third.yaml', `${AGENT}plugins: [../plugins/words]\n`);
   await add('--agent', 'fixer', '--agent', 'other', '--yes');
   const first = await digest();
-  await project.write('given/words/index.js', words({ version: '2.0.0', description: 'Counts all.', permissions: { network: ['evil.example'], env: ['KEY'] }, tools: ['count', 'send'] }));
+  await project.write(
+    'given/words/index.js',
+    words({ version: '2.0.0', description: 'Counts all.', permissions: { network: ['evil.example'], env: ['KEY'] }, tools: ['count', 'send'] }),
+  );
   const asked: string[] = [];
   const args = ['plugins', 'add', project.path('given/words')];
   const refused = await project.line(args, { answer: () => (asked.push('asked'), 'n') });
@@ -176,7 +179,14 @@ test('what a killed process has left is removed, and what it has moved away is p
 test('as JSON', async () => {
   const { out } = await add('--agent', 'fixer', '--yes', '--json');
   expect(JSON.parse(out)).toMatchObject({
-    plugin: { id: 'words', version: '1.0.0', dialect: 'longshore', requirements: [], permissions: { network: ['api.example'], time: true }, tools: [{ id: 'count' }] },
+    plugin: {
+      id: 'words',
+      version: '1.0.0',
+      dialect: 'longshore',
+      requirements: [],
+      permissions: { network: ['api.example'], time: true },
+      tools: [{ id: 'count' }],
+    },
     source: '../given/words',
     digest: await digest(),
     directory: project.path('plugins/words'),

@@ -24,10 +24,11 @@ afterEach(async () => {
 });
 
 const add = (source: string, ...args: string[]) => project.line(['plugins', 'add', source, '--yes', ...args]);
-const present = (name: string) => project.read(name).then(
-  () => true,
-  () => false,
-);
+const present = (name: string) =>
+  project.read(name).then(
+    () => true,
+    () => false,
+  );
 
 const git = (...args: string[]) =>
   mustRun('git', 'git', ['-C', project.path('repository'), '-c', 'user.name=a', '-c', 'user.email=a@b.example', ...args], { fix: '' });
@@ -77,11 +78,19 @@ describe('a repository of git', () => {
     await trap('template/hooks/post-checkout');
     await trap('evil.sh');
     const evil = project.path('evil.sh');
-    await project.write('gitconfig', `[init]\n templateDir = ${project.path('template')}\n[core]\n hooksPath = ${project.path('template/hooks')}\n[filter "x"]\n smudge = ${evil}\n`);
+    await project.write(
+      'gitconfig',
+      `[init]\n templateDir = ${project.path('template')}\n[core]\n hooksPath = ${project.path('template/hooks')}\n[filter "x"]\n smudge = ${evil}\n`,
+    );
     await mkdir(project.path('other'));
     await mustRun('git', 'git', ['init', '--quiet', project.path('other')], { fix: '' });
     process.env['GIT_CONFIG_GLOBAL'] = '/dev/null';
-    await commit({ 'index.js': words(), '.gitattributes': '*.js filter=x text eol=crlf\n*.md export-ignore\n', 'notes.md': 'Notes.', '.gitmodules': `[submodule "x"]\n path = x\n url = ext::${evil}\n` });
+    await commit({
+      'index.js': words(),
+      '.gitattributes': '*.js filter=x text eol=crlf\n*.md export-ignore\n',
+      'notes.md': 'Notes.',
+      '.gitmodules': `[submodule "x"]\n path = x\n url = ext::${evil}\n`,
+    });
     await git('config', 'uploadpack.packObjectsHook', evil);
     process.env['GIT_CONFIG_GLOBAL'] = project.path('gitconfig');
     process.env['GIT_DIR'] = project.path('other/.git');
@@ -144,7 +153,10 @@ describe('a package of npm', () => {
     const script = project.path('evil.sh');
     const scripts = Object.fromEntries(['preinstall', 'install', 'postinstall', 'prepare', 'prepack', 'postpack'].map((name) => [name, script]));
     await publish('1.0.0', { 'index.js': words({ id: '@acme/words' }), 'package.json': manifest('1.0.0', { scripts }) });
-    await publish('1.1.0', { 'index.js': words({ id: '@acme/words', version: '1.1.0' }), 'package.json': manifest('1.1.0', { scripts, dependencies: { left: '^1.0.0' } }) });
+    await publish('1.1.0', {
+      'index.js': words({ id: '@acme/words', version: '1.1.0' }),
+      'package.json': manifest('1.1.0', { scripts, dependencies: { left: '^1.0.0' } }),
+    });
     // Settings of the directory that one happens to be in are not those of the person.
     await project.write('.npmrc', 'registry=http://127.0.0.1:1\n');
     const home = process.cwd();
@@ -165,7 +177,10 @@ describe('a package of npm', () => {
   test('that does not exist, or is not what the registry says, is refused, and leaves nothing', async () => {
     await publish('1.0.0', { 'index.js': words(), 'package.json': manifest('1.0.0') });
     const absent = await add('@acme/words@9.0.0');
-    expect([absent.code, absent.err]).toEqual([2, expect.stringMatching(/^Plugin "@acme\/words@9\.0\.0": it cannot be fetched: npm ended with code 1: .*No matching version/)]);
+    expect([absent.code, absent.err]).toEqual([
+      2,
+      expect.stringMatching(/^Plugin "@acme\/words@9\.0\.0": it cannot be fetched: npm ended with code 1: .*No matching version/),
+    ]);
     await publish('2.0.0', { '../../index.js': words(), 'package.json': manifest('2.0.0') });
     expect(await add('@acme/words@2.0.0')).toMatchObject({
       code: 2,
