@@ -10,7 +10,7 @@ import { allowedAddresses } from '../../definitions/mcp-registry/allowed-address
 import { confirmed } from '../output/confirmed.ts';
 import { EXIT, printLine, type Cli } from '../output/cli.ts';
 import { readEntries, refuseTaken } from '../plugins/add/agent-entries.ts';
-import { openPluginLoading } from '../plugins/plugin-loading.ts';
+import { openPluginLoading } from '../plugins/check/plugin-loading.ts';
 import { showServer, tellAdded, type ServerPlan } from './tell-server.ts';
 
 export interface AddServerOptions {
@@ -27,15 +27,8 @@ const KEPT = ['timeout', 'timeouts', 'directory'];
 
 /** Writes a server of the registry into the files of agents, after a person has seen what it runs and is given. */
 export async function addServer(cli: Cli, name: string, source: string, options: AddServerOptions): Promise<void> {
-  const { agent = [], where, set, yes = false, json = false } = options;
-  if (json && !yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
-  if (!NAME.test(name)) {
-    throw failure('INVALID_ARGUMENT', {
-      what: 'name',
-      problem: `"${name}" is not usable`,
-      fix: 'Use a lower-case letter, then letters, digits and -, 40 at most',
-    });
-  }
+  const { agent = [], where, set, json = false } = options;
+  checkOptions(name, options);
   const entries = await readEntries(cli, agent);
   const network = allowedAddresses(cli.config());
   const document = await readServerDocument(source, network);
@@ -46,13 +39,27 @@ export async function addServer(cli: Cli, name: string, source: string, options:
   const plan: ServerPlan = { name, document, ...made, files: filesAfter(entries.files, agent, name, made.entry) };
   if (!json) showServer(cli, plan);
   const isKnown = entries.files.some((file) => serverIn(file, name) !== undefined);
-  if (plan.files.length > 0 && !yes && !(await confirmed(cli, 'mcp add', isKnown ? `Replace ${name} by this?` : `Add ${name}?`))) {
+  if (!(await isAgreed(cli, plan, isKnown, options))) {
     printLine(cli, 'Nothing was added.');
     cli.exitCode = EXIT.failed;
     return;
   }
   await writeAgentFiles(plan.files);
   tellAdded(cli, plan, { json, isKnown });
+}
+
+function checkOptions(name: string, { json = false, yes = false }: AddServerOptions): void {
+  if (json && !yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
+  if (NAME.test(name)) return;
+  throw failure('INVALID_ARGUMENT', {
+    what: 'name',
+    problem: `"${name}" is not usable`,
+    fix: 'Use a lower-case letter, then letters, digits and -, 40 at most',
+  });
+}
+
+async function isAgreed(cli: Cli, { name, files }: ServerPlan, isKnown: boolean, { yes = false }: AddServerOptions): Promise<boolean> {
+  return files.length === 0 || yes || (await confirmed(cli, 'mcp add', isKnown ? `Replace ${name} by this?` : `Add ${name}?`));
 }
 
 /** Agents that name a server in the same way share it, so all that have it get the same. */

@@ -30,9 +30,9 @@ export function showServer(cli: Cli, { document, entry, given, left, files }: Se
 
 function whatItIs({ url, command, args, where, env, headers }: JsonObject): string[] {
   const pairs = (what: string, values: Json | undefined) =>
-    isObject(values) ? Object.entries(values).map(([name, value]) => `${what} ${name}: ${String(value)}`) : [];
-  if (url !== undefined) return [`connects to ${String(url)}`, ...pairs('header', headers)];
-  const words = [command, ...(Array.isArray(args) ? args : [])].map((word) => shellWord(String(word)));
+    isObject(values) ? Object.entries(values).map(([name, value]) => `${what} ${name}: ${textOf(value)}`) : [];
+  if (url !== undefined) return [`connects to ${textOf(url)}`, ...pairs('header', headers)];
+  const words = [command, ...(Array.isArray(args) ? args : [])].map((word) => shellWord(textOf(word)));
   const place = where === 'host' ? "beside the worker, with all rights of the worker's user" : 'in the sandbox of each conversation that calls it';
   return [`runs ${words.join(' ')}`, `runs ${place}`, ...pairs('variable', env)];
 }
@@ -51,8 +51,12 @@ export function tellAdded(
   else if (isKnown) printFact(cli, `${name} is there already, and nothing has changed.`);
   else printFact(cli, `In the file of an agent:  ${entryLine}`);
   if (entry['where'] === 'host') printFact(cli, `Workers start it if they may:  LONGSHORE_HOST_PLUGINS=mcp:${name}`);
-  if (entry['where'] === 'sandbox') printFact(cli, `The sandbox needs ${String(entry['command'])}, and these hosts in its egress: ${from.join(', ')}`);
+  if (entry['where'] === 'sandbox') printFact(cli, `The sandbox needs ${textOf(entry['command'])}, and these hosts in its egress: ${from.join(', ')}`);
   if (entry['url'] !== undefined) printLine(cli, 'What is at the address can change at any time: an approval holds for the tools that were listed then.');
   printFact(cli, `Its tools are called if the agent has them:  tools: ['${name}:*']`);
   printLine(cli, 'Workers read the files of agents when they start.');
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }

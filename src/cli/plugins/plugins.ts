@@ -33,7 +33,7 @@ export function pluginsCommand(cli: Cli): Command {
     .argument('<directory>', 'directory or package')
     .option('--json', 'as JSON')
     .action(async (directory: string, { json = false }: Json) => {
-      const { checkPlugin } = await import('./check-plugin.ts');
+      const { checkPlugin } = await import('./check/check-plugin.ts');
       await checkPlugin(cli, directory, json);
     });
   addAdd(command, cli);

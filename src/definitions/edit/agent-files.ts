@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { readYaml } from '../../common/yaml-document.ts';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { failure } from '../../contracts/errors.ts';
 import { writeWhole } from '../../platform/place-whole.ts';
 
@@ -29,8 +29,8 @@ export async function readAgentFiles(directory: string): Promise<AgentFile[]> {
       const text = await readFile(path, 'utf8');
       const read = readYaml(text);
       if (!('value' in read) || !isObject(read.value)) return [];
-      const { id = basename(name, extname(name)) } = read.value;
-      return [{ id: String(id as Json), path, text, value: read.value }];
+      const { id } = read.value;
+      return [{ id: typeof id === 'string' ? id : basename(name, extname(name)), path, text, value: read.value }];
     }),
   );
   return files.flat();

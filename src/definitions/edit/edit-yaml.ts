@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Document, isMap, isSeq, visit, type Node, type Pair } from 'yaml';
+import { Document, isCollection, isMap, isSeq, visit, type Node, type Pair } from 'yaml';
 import { readYaml } from '../../common/yaml-document.ts';
 import type { Json } from '../../contracts/json.ts';
 
@@ -17,21 +17,11 @@ export function yamlLine(value: Json): string {
 export function withItem(text: string, key: string, index: number | undefined, item: Json): string | undefined {
   const read = readYaml(text);
   if (!('value' in read)) return undefined;
-  const node = read.document.get(key, true);
-  const list = isSeq(node) ? node : undefined;
-  const items = (list?.items ?? []) as Node[];
+  const node = read.document.get(key, true) as Node | undefined;
+  const items = (isSeq(node) ? node.items : []) as Node[];
   const replaced = index === undefined ? undefined : items[index];
-  const changed = replaced
-    ? inPlace(text, replaced, yamlLine(item))
-    : appended(text, {
-        key,
-        written: yamlLine(item),
-        flow: list?.flow === true,
-        last: items.at(-1),
-        first: items[0],
-        node: node as Node | undefined,
-        sign: '- ',
-      });
+  const [written, sign] = [yamlLine(item), '- '];
+  const changed = replaced ? inPlace(text, replaced, written) : appended(text, key, node, { written, sign, first: items[0], last: items.at(-1) });
   const before = (read.value as Record<string, Json[] | undefined>)[key] ?? [];
   return checked(changed, read.value, key, index === undefined ? [...before, item] : before.map((one, at) => (at === index ? item : one)));
 }
@@ -40,24 +30,15 @@ export function withItem(text: string, key: string, index: number | undefined, i
 export function withEntry(text: string, key: string, name: string, value: Json): string | undefined {
   const read = readYaml(text);
   if (!('value' in read)) return undefined;
-  const node = read.document.get(key, true);
-  const map = isMap(node) ? node : undefined;
-  const items = (map?.items ?? []) as Pair<Node, Node | null>[];
-  const known = items.find((pair) => String(pair.key) === name);
+  const node = read.document.get(key, true) as Node | undefined;
+  const items = (isMap(node) ? node.items : []) as Pair<Node, Node | null>[];
+  const known = items.find((pair) => String(pair.key) === name)?.value;
   const last = items.at(-1);
-  const changed = known
-    ? known.value && inPlace(text, known.value, yamlLine(value))
-    : appended(text, {
-        key,
-        written: `${name}: ${yamlLine(value)}`,
-        flow: map?.flow === true,
-        last: last?.value ?? last?.key,
-        first: items[0]?.key,
-        node: node as Node | undefined,
-        sign: '',
-      });
-  const before = (read.value as Record<string, Record<string, Json> | undefined>)[key] ?? {};
-  return checked(changed ?? undefined, read.value, key, { ...before, [name]: value });
+  const written = `${name}: ${yamlLine(value)}`;
+  const addition = { written, sign: '', first: items[0]?.key, last: last?.value ?? last?.key };
+  const changed = known ? inPlace(text, known, yamlLine(value)) : appended(text, key, node, addition);
+  const before = (read.value as Record<string, Record<string, Json> | undefined>)[key];
+  return checked(changed, read.value, key, { ...before, [name]: value });
 }
 
 /** Undefined unless the new text means what it is meant to mean. */
@@ -80,30 +61,31 @@ function endOf(text: string, { range }: Node): number {
 }
 
 interface Addition {
-  key: string;
   written: string;
-  /** Whether the list or map is written with brackets. */
-  flow: boolean;
+  /** What begins an item of a block. */
+  sign: string;
   first: Node | undefined;
   last: Node | undefined;
-  /** What stands behind the key, if it is there. */
-  node: Node | undefined;
-  /** What begins an item of a block. */
-  sign: '- ' | '';
 }
 
-function appended(text: string, { key, written, flow, first, last, node, sign }: Addition): string | undefined {
-  if (node && flow) {
-    const at = last ? endOf(text, last) : endOf(text, node) - 1;
-    return `${text.slice(0, at)}${last ? `, ${written}` : written}${text.slice(at)}`;
-  }
-  if (first?.range && last) {
-    const lineStart = text.lastIndexOf('\n', first.range[0] - 1) + 1;
-    const indent = /^ */.exec(text.slice(lineStart))?.[0] ?? '';
-    const lineEnd = text.indexOf('\n', endOf(text, last));
-    const at = lineEnd === -1 ? text.length : lineEnd;
-    return `${text.slice(0, at)}\n${indent}${sign}${written}${text.slice(at)}`;
-  }
+/** @param node what stands behind the key, if it is there */
+function appended(text: string, key: string, node: Node | undefined, addition: Addition): string | undefined {
+  const { written, sign } = addition;
+  if (isCollection(node) && node.flow === true) return inBrackets(text, node, addition);
+  if (addition.first && addition.last) return belowLast(text, addition.first, addition.last, sign + written);
   if (node) return undefined;
   return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${key}:\n  ${sign}${written}\n`;
+}
+
+function inBrackets(text: string, node: Node, { written, last }: Addition): string {
+  const at = last ? endOf(text, last) : endOf(text, node) - 1;
+  return `${text.slice(0, at)}${last ? `, ${written}` : written}${text.slice(at)}`;
+}
+
+function belowLast(text: string, first: Node, last: Node, line: string): string {
+  const lineStart = text.lastIndexOf('\n', (first.range?.[0] ?? 0) - 1) + 1;
+  const indent = /^ */.exec(text.slice(lineStart))?.[0] ?? '';
+  const lineEnd = text.indexOf('\n', endOf(text, last));
+  const at = lineEnd === -1 ? text.length : lineEnd;
+  return `${text.slice(0, at)}\n${indent}${line}${text.slice(at)}`;
 }

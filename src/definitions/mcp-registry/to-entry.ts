@@ -95,18 +95,27 @@ function packageEntry(server: string, packaged: RegistryPackage, where: EntryOpt
   return { entry: { command: runner, args: [...args, ...own], ...(Object.keys(env).length > 0 && { env }), where }, from: [...hosts] };
 }
 
-function runnerOf({ registryType, registryBaseUrl, identifier, version = '', fileSha256, runtimeHint, runtimeArguments }: RegistryPackage) {
+function runnerOf(packaged: RegistryPackage) {
+  const { registryType, identifier, version = '' } = packaged;
   const registry = REGISTRIES[registryType as keyof typeof REGISTRIES];
+  const [, problem] = problemsOf(packaged, registry).find(([is]) => is) ?? [];
+  if (problem !== undefined) throw unusable(problem, undefined, NOT_USABLE);
+  return { runner: registry.runner, args: registry.args(identifier, version), hosts: registry.hosts };
+}
+
+function problemsOf(
+  { registryBaseUrl: base, identifier, version = '', fileSha256, runtimeHint: hint, runtimeArguments }: RegistryPackage,
+  registry: (typeof REGISTRIES)[keyof typeof REGISTRIES],
+): [is: boolean, problem: string][] {
   const { runner } = registry;
-  const problem =
-    (registryBaseUrl !== undefined && registryBaseUrl.replace(/\/$/, '') !== registry.base && `its package is in another registry, ${registryBaseUrl}`) ||
-    (!registry.name.test(identifier) && `${JSON.stringify(identifier)} is no name of a package`) ||
-    (!registry.isExact(version) && `${JSON.stringify(version)} is no exact version of its package`) ||
-    (fileSha256 !== undefined && `its package has a digest, which ${runner} does not check`) ||
-    (runtimeHint !== undefined && runtimeHint !== runner && `it wants to be run by ${JSON.stringify(runtimeHint)}, and only ${runner} is used`) ||
-    (runtimeArguments.some((argument) => !isYes(argument)) && `it has options for ${runner} itself`);
-  if (problem !== false) throw unusable(problem, undefined, NOT_USABLE);
-  return { runner, args: registry.args(identifier, version), hosts: registry.hosts };
+  return [
+    [base !== undefined && base.replace(/\/$/, '') !== registry.base, `its package is in another registry, ${base}`],
+    [!registry.name.test(identifier), `${JSON.stringify(identifier)} is no name of a package`],
+    [!registry.isExact(version), `${JSON.stringify(version)} is no exact version of its package`],
+    [fileSha256 !== undefined, `its package has a digest, which ${runner} does not check`],
+    [hint !== undefined && hint !== runner, `it wants to be run by ${JSON.stringify(hint)}, and only ${runner} is used`],
+    [runtimeArguments.some((argument) => !isYes(argument)), `it has options for ${runner} itself`],
+  ];
 }
 
 /** npx gets this anyway. */

@@ -2,7 +2,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { valid } from 'semver';
 import { parseForeign } from '../../contracts/foreign-json.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
+import { isObject } from '../../contracts/json.ts';
 import { pluginInvalid } from '../api/plugin-invalid.ts';
 import type { BoundedTree } from './bounded-tree.ts';
 import type { PluginOrigin } from './read-origin.ts';
@@ -28,7 +28,7 @@ export async function fetchPackage(
 }
 
 function versionIn(said: string, wanted: string): string | undefined {
-  const packed = parseForeign(said) as Json;
+  const packed = parseForeign(said);
   const [first] = Array.isArray(packed) ? packed : isObject(packed) ? Object.values(packed) : [];
   if (!isObject(first) || first['name'] !== wanted || typeof first['version'] !== 'string') return undefined;
   return valid(first['version']) ?? undefined;

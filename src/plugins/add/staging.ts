@@ -48,9 +48,9 @@ async function removeAbandoned(parent: string): Promise<void> {
 
 export interface Placing {
   /** May refuse. Called while no other process puts a plugin into its place. */
-  check(): Promise<void>;
+  check(this: void): Promise<void>;
   /** What belongs to it. If it fails, what was in the place before is there again. */
-  complete(): Promise<void>;
+  complete(this: void): Promise<void>;
 }
 
 /**

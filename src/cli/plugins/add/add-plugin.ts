@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { failure, isFailure } from '../../../contracts/errors.ts';
-import { writeAgentFiles, type ChangedFile } from '../../../definitions/edit/agent-files.ts';
+import { writeAgentFiles } from '../../../definitions/edit/agent-files.ts';
 import { bringPlugin } from '../../../plugins/add/bring-plugin.ts';
 import { isForPackages, nameOfOrigin, readOrigin, type PluginOrigin } from '../../../plugins/add/read-origin.ts';
 import { openStaging, placeDirectory, recoverPlace, type Staging } from '../../../plugins/add/staging.ts';
@@ -9,7 +9,7 @@ import { pluginInvalid } from '../../../plugins/api/plugin-invalid.ts';
 import { digestOf } from '../../../plugins/manager/pins.ts';
 import { confirmed } from '../../output/confirmed.ts';
 import { EXIT, printLine, type Cli } from '../../output/cli.ts';
-import { openPluginLoading, type CheckedPlugin, type PluginLoading } from '../plugin-loading.ts';
+import { openPluginLoading, type CheckedPlugin, type PluginLoading } from '../check/plugin-loading.ts';
 import { readEntries, refuseTaken, type AgentEntries } from './agent-entries.ts';
 import { changesOf, type PluginVersion } from './changes.ts';
 import { entriesAfter, entryFor, programsThatPin, sourcesOfPlace, type Pinned } from './plugin-entries.ts';
@@ -24,26 +24,13 @@ export interface AddOptions {
 
 /** Brings a plugin into the directory of plugins and pins it, after a person has seen what it may do. @throws the error of the plugin */
 export async function addPlugin(cli: Cli, given: string, options: AddOptions): Promise<void> {
-  const { agent = [], yes = false, json = false } = options;
-  if (json && !yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
-  const entries = await readEntries(cli, agent);
-  const origin = await readOrigin(given, process.cwd());
-  const parent = resolve(options.directory ?? join(entries.directory, '../plugins'));
+  if (options.json && !options.yes) throw failure('INVALID_ARGUMENT', { what: '--json', problem: 'it leaves no place for a question', fix: 'Add --yes' });
   const stop = new AbortController();
   const forget = cli.onInterrupt(() => stop.abort(new Error('interrupted')));
   try {
-    await using staging = await openStaging(parent, nameOfOrigin(origin));
-    const plan = await makePlan(cli, { given, origin, parent, entries, wanted: agent, staging, signal: stop.signal });
-    if (!json) showPlan(cli, plan);
-    if (!plan.isNew && plan.files.length === 0) return tellDone(cli, plan, json);
-    if (!yes && !(await confirmed(cli, 'plugins add', questionOf(plan), stop.signal))) {
-      printLine(cli, 'Nothing was added.');
-      cli.exitCode = stop.signal.aborted ? EXIT.interrupted : EXIT.failed;
-      return;
-    }
-    stop.signal.throwIfAborted();
-    await carryOut(plan, staging);
-    tellDone(cli, plan, json);
+    if (await addUnlessStopped(cli, given, options, stop.signal)) return;
+    printLine(cli, 'Nothing was added.');
+    cli.exitCode = stop.signal.aborted ? EXIT.interrupted : EXIT.failed;
   } catch (error) {
     if (!stop.signal.aborted || isFailure(error)) throw error;
     printLine(cli, 'Nothing was added.');
@@ -51,6 +38,24 @@ export async function addPlugin(cli: Cli, given: string, options: AddOptions): P
   } finally {
     forget();
   }
+}
+
+/** False where the person does not agree. */
+async function addUnlessStopped(cli: Cli, given: string, options: AddOptions, signal: AbortSignal): Promise<boolean> {
+  const { agent: wanted = [], yes = false, json = false } = options;
+  const entries = await readEntries(cli, wanted);
+  const origin = await readOrigin(given, process.cwd());
+  const parent = resolve(options.directory ?? join(entries.directory, '../plugins'));
+  await using staging = await openStaging(parent, nameOfOrigin(origin));
+  const plan = await makePlan(cli, { given, origin, parent, entries, wanted, staging, signal });
+  if (!json) showPlan(cli, plan);
+  if (plan.isNew || plan.files.length > 0) {
+    if (!yes && !(await confirmed(cli, 'plugins add', questionOf(plan), signal))) return false;
+    signal.throwIfAborted();
+    await carryOut(plan, staging);
+  }
+  tellDone(cli, plan, json);
+  return true;
 }
 
 interface Adding {
@@ -153,6 +158,6 @@ async function carryOut({ pinned, before, isNew, files }: AddPlan, staging: Stag
       const present = (await stat(place).catch(() => undefined)) ? await digestOf(place) : undefined;
       if (present !== before?.digest) throw changed(place);
     },
-    complete: () => writeAgentFiles(files as ChangedFile[]),
+    complete: () => writeAgentFiles(files),
   });
 }

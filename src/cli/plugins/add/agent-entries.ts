@@ -5,7 +5,7 @@ import { loadAgents } from '../../../definitions/agents/load-agents.ts';
 import { readAgentFiles, type AgentFile } from '../../../definitions/edit/agent-files.ts';
 import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-ids.ts';
 import type { Cli } from '../../output/cli.ts';
-import type { PluginLoading } from '../plugin-loading.ts';
+import type { PluginLoading } from '../check/plugin-loading.ts';
 
 /** The agents of this machine, and the files of those that are written in YAML. */
 export interface AgentEntries {

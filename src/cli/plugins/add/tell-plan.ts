@@ -4,8 +4,8 @@ import type { ChangedFile } from '../../../definitions/edit/agent-files.ts';
 import { yamlLine } from '../../../definitions/edit/edit-yaml.ts';
 import type { Plugin } from '../../../plugins/api/define-plugin.ts';
 import { printFact, printJson, printLine, type Cli } from '../../output/cli.ts';
-import { describePlugins, printPlugins } from '../check-plugin.ts';
-import type { CheckedPlugin } from '../plugin-loading.ts';
+import { describePlugins, printPlugins } from '../check/check-plugin.ts';
+import type { CheckedPlugin } from '../check/plugin-loading.ts';
 import type { Pinned } from './plugin-entries.ts';
 
 /** What is to be done, if a person agrees. */

@@ -117,19 +117,7 @@ describe('a package of npm', () => {
   const archives = new Map<string, Buffer>();
   beforeEach(async () => {
     archives.clear();
-    server = createServer((request, response) => {
-      const archive = archives.get(request.url ?? '');
-      if (archive) return void response.end(archive);
-      const versions = [...archives.keys()].map((path) => /-(\d.*)\.tgz$/.exec(path)?.[1] ?? '');
-      if (decodeURIComponent(request.url ?? '') !== '/@acme/words' || versions.length === 0) return void response.writeHead(404).end('{}');
-      const described = versions.map((version) => {
-        const path = `/words-${version}.tgz`;
-        const integrity = `sha512-${createHash('sha512').update(archives.get(path)!).digest('base64')}`;
-        return [version, { name: '@acme/words', version, dist: { tarball: registry + path, integrity } }];
-      });
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify({ name: '@acme/words', 'dist-tags': { latest: versions.at(-1) }, versions: Object.fromEntries(described) }));
-    });
+    server = createServer((request, response) => void response.end(answerTo(decodeURIComponent(request.url ?? ''))));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     process.env['npm_config_registry'] = registry;
@@ -138,6 +126,17 @@ describe('a package of npm', () => {
     server.closeAllConnections();
     await once(server.close(), 'close');
   });
+
+  /** As a registry answers: an archive, or what is known of the package. */
+  function answerTo(path: string): Buffer | string {
+    const described = [...archives].map(([name, archive]) => {
+      const version = /-(\d.*)\.tgz$/.exec(name)?.[1] ?? '';
+      const integrity = `sha512-${createHash('sha512').update(archive).digest('base64')}`;
+      return [version, { name: '@acme/words', version, dist: { tarball: registry + name, integrity } }] as const;
+    });
+    const about = { name: '@acme/words', 'dist-tags': { latest: described.at(-1)?.[0] }, versions: Object.fromEntries(described) };
+    return archives.get(path) ?? JSON.stringify(path === '/@acme/words' ? about : {});
+  }
 
   async function publish(version: string, files: Record<string, string>): Promise<void> {
     const tar = pack();

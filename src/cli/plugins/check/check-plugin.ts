@@ -1,7 +1,7 @@
-import type { Plugin } from '../../plugins/api/define-plugin.ts';
-import { isPath, rootOf } from '../../plugins/load/locate-plugin.ts';
-import { permissionsOf } from '../../plugins/manager/permissions-of.ts';
-import { EXIT, printFact, printJson, type Cli } from '../output/cli.ts';
+import type { Plugin } from '../../../plugins/api/define-plugin.ts';
+import { isPath, rootOf } from '../../../plugins/load/locate-plugin.ts';
+import { permissionsOf } from '../../../plugins/manager/permissions-of.ts';
+import { EXIT, printFact, printJson, type Cli } from '../../output/cli.ts';
 import { openPluginLoading, type CheckedPlugin } from './plugin-loading.ts';
 
 /** Loads a plugin as a worker does, but without the worker's configuration, variables and `load`. @throws the error of the plugin */

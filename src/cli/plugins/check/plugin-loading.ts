@@ -1,14 +1,14 @@
-import { createLogger } from '../../platform/log.ts';
-import type { Plugin } from '../../plugins/api/define-plugin.ts';
-import type { OpenPluginSandboxes } from '../../plugins/dialects/shared/plugin-dialect.ts';
-import { openIsolates, type Isolates } from '../../plugins/isolates/load-isolated.ts';
-import { rootOf } from '../../plugins/load/locate-plugin.ts';
-import { pluginSandboxesOf } from '../../plugins/load/plugin-sandboxes.ts';
-import { requirementsOf } from '../../plugins/load/requirements-of.ts';
-import { problemOfOwnVariables } from '../../plugins/manager/own-variables.ts';
-import { digestOf } from '../../plugins/manager/pins.ts';
-import { loadSource } from '../../plugins/manager/plugin-source.ts';
-import type { Cli } from '../output/cli.ts';
+import { createLogger } from '../../../platform/log.ts';
+import type { Plugin } from '../../../plugins/api/define-plugin.ts';
+import type { OpenPluginSandboxes } from '../../../plugins/dialects/shared/plugin-dialect.ts';
+import { openIsolates, type Isolates } from '../../../plugins/isolates/load-isolated.ts';
+import { rootOf } from '../../../plugins/load/locate-plugin.ts';
+import { pluginSandboxesOf } from '../../../plugins/load/plugin-sandboxes.ts';
+import { requirementsOf } from '../../../plugins/load/requirements-of.ts';
+import { problemOfOwnVariables } from '../../../plugins/manager/own-variables.ts';
+import { digestOf } from '../../../plugins/manager/pins.ts';
+import { loadSource } from '../../../plugins/manager/plugin-source.ts';
+import type { Cli } from '../../output/cli.ts';
 
 /** What a plugin offers and wants. Its processes have ended. */
 export interface CheckedPlugin {
@@ -57,7 +57,7 @@ function openDesk(cli: Cli): AsyncDisposable & { sandboxes: OpenPluginSandboxes 
     const config = cli.config();
     const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
     // Loaded here, since most plugins need neither of them.
-    const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../store/open-store.ts'), import('../../sdk/backends.ts')]);
+    const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../../store/open-store.ts'), import('../../../sdk/backends.ts')]);
     const store = kept(await openStore({ url: config.DATABASE_URL, log, poolSize: 2, blobs: config }));
     const sandboxes = kept(await createSandboxes({ config, store, log, role: 'visitor' }));
     return pluginSandboxesOf(config, { sandboxes, store, log });
