@@ -1,5 +1,5 @@
 import { parseForeign } from '../../contracts/foreign-json.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
+import { isObject } from '../../contracts/json.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
 import { locatePlugin } from './locate-plugin.ts';
 
@@ -7,10 +7,9 @@ import { locatePlugin } from './locate-plugin.ts';
 export async function requirementsOf(name: string, directory: string): Promise<string[]> {
   const { root, loader } = await locatePlugin(name, directory);
   if (loader?.requirements) return loader.requirements(name, root);
-  const file = await readPluginFile(root, 'package.json').then(
-    (text) => parseForeign(text) as Json,
-    () => ({}),
-  );
+  const text = await readPluginFile(root, 'package.json').catch(() => '{}');
+  const file = parseForeign(text);
   const wanted = isObject(file) ? file['dependencies'] : undefined;
-  return isObject(wanted) ? Object.entries(wanted).map(([packageName, range]) => `${packageName}@${String(range)}`) : [];
+  if (!isObject(wanted)) return [];
+  return Object.entries(wanted).flatMap(([packageName, range]) => (typeof range === 'string' ? [`${packageName}@${range}`] : []));
 }
