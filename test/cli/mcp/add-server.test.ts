@@ -45,7 +45,7 @@ Its tools are called if the agent has them:  tools: ['tickets:*']
 Workers read the files of agents when they start.
 `,
   });
-  const entryOf = (version: string) => `{ command: npx, args: [ '-y', tickets@${version} ], env: { KEY: '\${env.TICKETS_KEY}' }, where: sandbox }`;
+  const entryOf = (version: string) => `{ command: npx, args: [ -y, tickets@${version} ], env: { KEY: '\${env.TICKETS_KEY}' }, where: sandbox }`;
   expect(await project.read('agents/fixer.yaml')).toBe(`${AGENT}mcp:\n  tickets: ${entryOf('1.2.3')}\n`);
   expect(await project.read('agents/other.yaml')).toBe(AGENT);
   expect((await add('--where', 'sandbox')).out).toContain('\ntickets is there already, and nothing has changed.\n');
@@ -68,7 +68,7 @@ test('a server at an address is written only if the address is public, or one th
   await project.write('server.json', document({ remotes: [{ type: 'streamable-http', url: 'https://10.1.2.3/mcp' }] }));
   expect(await add('--agent', 'fixer', '--yes')).toMatchObject({
     code: 1,
-    err: expect.stringContaining('10.1.2.3: this address is not public (private); an operator can allow it in LONGSHORE_PLUGIN_ADDRESSES') as string,
+    err: 'Request to "10.1.2.3" refused: this address is not public (private); an operator can allow it in LONGSHORE_PLUGIN_ADDRESSES\n',
   });
   expect(await project.read('agents/fixer.yaml')).toBe(AGENT);
   process.env['LONGSHORE_PLUGIN_ADDRESSES'] = '10.1.2.3';
@@ -92,8 +92,8 @@ test('a server at an address is written only if the address is public, or one th
 test('a document is fetched with https, and not from an address that is not public', async () => {
   const fetched = (address: string) => project.line(['mcp', 'add', 'tickets', address]);
   expect((await fetched('http://registry.example/a')).err).toContain('server.json: its address has to begin with https://.');
-  expect((await fetched('https://127.0.0.1:1/a')).err).toContain('127.0.0.1: this address is not public (loopback)');
-  expect((await fetched('https://169.254.169.254/a')).err).toContain('169.254.169.254: this address is an address of cloud metadata');
+  expect((await fetched('https://127.0.0.1:1/a')).err).toContain('Request to "127.0.0.1" refused: this address is not public (loopback)');
+  expect((await fetched('https://169.254.169.254/a')).err).toContain('Request to "169.254.169.254" refused: this address is not public (linkLocal)');
 });
 
 test('names that are taken or not usable, and files that cannot be changed, are refused', async () => {

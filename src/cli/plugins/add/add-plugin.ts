@@ -12,7 +12,7 @@ import { EXIT, printLine, type Cli } from '../../output/cli.ts';
 import { openPluginLoading, type CheckedPlugin, type PluginLoading } from '../check/plugin-loading.ts';
 import { readEntries, refuseTaken, type AgentEntries } from './agent-entries.ts';
 import { changesOf, type PluginVersion } from './changes.ts';
-import { entriesAfter, entryFor, programsThatPin, sourcesOfPlace, type Pinned } from './plugin-entries.ts';
+import { digestsOfPlace, entriesAfter, entryFor, programsThatPin, sourcesOfPlace, type Pinned } from './plugin-entries.ts';
 import { showPlan, tellDone, type AddPlan } from './tell-plan.ts';
 
 export interface AddOptions {
@@ -90,6 +90,7 @@ async function makePlan(cli: Cli, adding: Adding): Promise<AddPlan> {
   return {
     checked,
     pinned,
+    pinnedDigests: digestsOfPlace(entries, place),
     isNew: before?.digest !== checked.digest,
     before,
     changes: before?.plugin ? changesOf(before as PluginVersion, { plugin, requirements: checked.requirements, source }) : [],

@@ -26,6 +26,11 @@ export function sourcesOfPlace({ agents }: AgentEntries, place: string): string[
   return [...new Set([...agents.values()].flatMap(({ pluginPins }) => pluginPins?.[place]?.source ?? []))];
 }
 
+/** The digests by which agents pin the plugin in a place. */
+export function digestsOfPlace({ agents }: AgentEntries, place: string): string[] {
+  return [...new Set([...agents.values()].flatMap(({ pluginPins }) => pluginPins?.[place]?.digest ?? []))];
+}
+
 /** Agents whose files are programs and pin the plugin. */
 export function programsThatPin({ agents, files }: AgentEntries, place: string): string[] {
   const pinning = [...agents.values()].filter(({ pluginPins }) => pluginPins?.[place]?.digest !== undefined);

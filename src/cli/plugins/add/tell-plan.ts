@@ -14,6 +14,8 @@ export interface AddPlan {
   pinned: Pinned;
   /** What is in the place now. Without `plugin`, it cannot be loaded. */
   before?: { digest: string; requirements: string[]; source?: string | undefined; plugin?: Plugin | undefined; problem?: string } | undefined;
+  /** The digests by which agents pin what is in the place. */
+  pinnedDigests: string[];
   /** Whether its files are not in the place yet. */
   isNew: boolean;
   changes: string[];
@@ -24,7 +26,7 @@ export interface AddPlan {
   entry: JsonObject;
 }
 
-export function showPlan(cli: Cli, { checked, pinned, before, isNew, changes, files }: AddPlan): void {
+export function showPlan(cli: Cli, { checked, pinned, before, pinnedDigests, isNew, changes, files }: AddPlan): void {
   printPlugins(cli, checked);
   printFact(cli, `source: ${pinned.source}`);
   printFact(cli, `directory: ${relative(process.cwd(), pinned.place)}`);
@@ -34,6 +36,7 @@ export function showPlan(cli: Cli, { checked, pinned, before, isNew, changes, fi
     for (const line of before.problem === undefined ? changes : [`this is not known, since what is there cannot be loaded: ${before.problem}`])
       printFact(cli, `  ${line}`);
     printFact(cli, `  files: ${before.digest} -> ${pinned.digest}`);
+    for (const digest of pinnedDigests) if (digest !== before.digest) printFact(cli, `  what is there now is not what was pinned: ${digest}`);
   }
   if (files.length === 0) return;
   printLine(cli);
@@ -64,6 +67,9 @@ export function tellDone(cli: Cli, plan: AddPlan, json: boolean): void {
   );
   if (programs.length > 0) printFact(cli, `The files of these agents pin it and are programs, so change their entries yourself: ${programs.join(', ')}`);
   if (files.length === 0 || programs.length > 0) printFact(cli, `In the file of an agent:  plugins: [${yamlLine(entry)}]`);
+  if (pinned.plugin.tools.some(({ isolation }) => isolation === 'own')) {
+    printLine(cli, 'It reaches those hosts that its entry names:  permissions: { network: [ … ] }');
+  }
   printFact(cli, `Its tools are called if the agent has them:  tools: ['${id}:*']`);
   printLine(cli, 'Workers read the files of agents when they start.');
 }

@@ -108,6 +108,16 @@ test('what an operator allows beyond the questions of a plugin stays', async () 
   expect(await project.read('agents/fixer.yaml')).toBe(`${AGENT}plugins:\n  - ${entryOf(await digest(), after)}\n`);
 });
 
+test('files in place that are not those that were pinned are told', async () => {
+  await add('--agent', 'fixer', '--yes');
+  const pinned = await digest();
+  await project.write('plugins/words/index.js', words({ version: '6.6.6' }));
+  const changed = await digest();
+  expect((await add('--yes')).out).toContain(
+    `\n  version: 6.6.6 -> 1.0.0\n  files: ${changed} -> ${pinned}\n  what is there now is not what was pinned: ${pinned}\n`,
+  );
+});
+
 test('what is copied is what was shown, whatever the source becomes meanwhile', async () => {
   const good = await project.read('given/words/index.js');
   const done = await project.line(['plugins', 'add', project.path('given/words')], {
@@ -163,7 +173,7 @@ test('an interruption while the question waits leaves nothing', async () => {
     interrupt: stop.signal,
     answer: () => new Promise<string>(() => stop.abort()),
   });
-  expect(done).toMatchObject({ code: 130, err: '', out: expect.stringMatching(/\(y\/N\) \nNothing was added\.\n$/) as string });
+  expect(done).toMatchObject({ code: 130, err: '', out: expect.stringMatching(/\(y\/N\) \s*Nothing was added\.\n$/) as string });
   expect(await project.plugins()).toEqual([]);
 });
 
