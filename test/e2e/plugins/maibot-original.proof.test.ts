@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -170,6 +170,27 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
       'warning: It uses render.html2png, which is refused when it is called: make an image with a package, such as pillow, and send it with ctx.send.image\n',
     );
     expect(out).toMatch(/digest: sha256:[0-9a-f]{64}\n/);
+  }, 120_000);
+
+  test('plugins add copies one, and pins it without a network', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'longshore-add-maibot-'));
+    try {
+      await mkdir(join(home, 'agents'));
+      await writeFile(join(home, 'agents/sailor.yaml'), 'model: scripted/none.yaml\n');
+      const environment = { ...installation.environment, LONGSHORE_AGENTS: join(home, 'agents') };
+      const { code, out, err } = await runLine(undefined, ['plugins', 'add', PLUGIN, '--agent', 'sailor', '--yes'], { environment });
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toMatch(/\npackages: aiofiles, aiohttp, .*maibot-plugin-sdk>=2\.0\.0/);
+      expect(out).toMatch(
+        /\nAdded harbour\.tides 1\.3\.0\+[0-9a-f]{16}\.\nIt reaches those hosts that its entry names: {2}permissions: \{ network: \[ … \] \}\n/,
+      );
+      expect(await readFile(join(home, 'agents/sailor.yaml'), 'utf8')).toMatch(
+        /^model: scripted\/none\.yaml\nplugins:\n {2}- \{ path: \.\.\/plugins\/harbour\.tides, source: \S+, digest: sha256:[0-9a-f]{64}, permissions: \{\} \}\n$/,
+      );
+      expect(await readdir(join(home, 'plugins'))).toEqual(['harbour.tides']);
+    } finally {
+      await rm(home, { recursive: true });
+    }
   }, 120_000);
 
   test('without a package index, the error says what the worker needs', async () => {

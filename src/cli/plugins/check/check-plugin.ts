@@ -54,9 +54,9 @@ function linesOf(plugin: Plugin, requirements: string[]): string[] {
     `${id} ${version} (${dialect}), ${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}`,
     `permissions: ${Object.keys(permissions).length === 0 ? 'none' : JSON.stringify(permissions)}`,
     ...environment.map(({ name, required }) => `variable: ${name}${required ? ', required' : ''}`),
-    ...(requirements.length > 0 ? [`packages: ${requirements.join(', ')}`] : []),
     ...(configSchema ? [`configuration: ${JSON.stringify(configSchema)}`] : []),
     ...(dependencies.length > 0 ? [`depends on: ${dependencies.join(', ')}`] : []),
+    ...(requirements.length > 0 ? [`packages: ${requirements.join(', ')}`] : []),
     ...tools.flatMap((tool) => [
       '',
       `${id}:${tool.id}${tool.annotations.title === undefined ? '' : `, ${tool.annotations.title}`} (${tool.kind}, ${tool.visibility}, ${tool.isolation})`,
