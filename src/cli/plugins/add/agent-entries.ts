@@ -3,7 +3,7 @@ import type { Agent } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { loadAgents } from '../../../definitions/agents/load-agents.ts';
 import { readAgentFiles, type AgentFile } from '../../../definitions/edit/agent-files.ts';
-import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-ids.ts';
+import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-plugins.ts';
 import type { Cli } from '../../output/cli.ts';
 import type { PluginLoading } from '../check/plugin-loading.ts';
 
