@@ -19,8 +19,10 @@ export function eraseCommand(cli: Cli): Command {
     .option('--yes', 'do not ask for confirmation')
     .action(async ({ tenant: tenantId, user: userId, pluginFiles = false, yes = false }: EraseOptions) => {
       if ((userId === undefined) !== pluginFiles) throw oneOfBoth();
-      const [{ erase }, { erasePluginFiles }] = await Promise.all([import('./erase.ts'), import('./erase-plugin-files.ts')]);
-      await withSandboxes(cli, (desk) => (userId === undefined ? erasePluginFiles(cli, desk, tenantId, yes) : erase(cli, desk, { tenantId, userId }, yes)));
+      await withSandboxes(cli, async (desk) => {
+        if (userId !== undefined) return (await import('./erase.ts')).erase(cli, desk, { tenantId, userId }, yes);
+        return (await import('./erase-plugin-files.ts')).erasePluginFiles(cli, desk, tenantId, yes);
+      });
     });
 }
 
