@@ -23,7 +23,7 @@ export interface AddServerOptions {
 
 const NAME = /^[a-z][a-z0-9-]{0,39}$/;
 /** What an operator sets for a server, which no document has. */
-const KEPT = ['timeout', 'timeouts', 'directory'];
+const KEPT = ['timeout', 'timeouts', 'directory', 'sampling'];
 
 /** Writes a server of the registry into the files of agents, after a person has seen what it runs and is given. */
 export async function addServer(cli: Cli, name: string, source: string, options: AddServerOptions): Promise<void> {

@@ -51,7 +51,10 @@ Workers read the files of agents when they start.
   expect((await add('--where', 'sandbox')).out).toContain('\ntickets is there already, and nothing has changed.\n');
 
   await project.write('server.json', document(npm('2.0.0')));
-  await project.write('agents/fixer.yaml', (await project.read('agents/fixer.yaml')).replace('where: sandbox }', 'where: sandbox, timeout: 5m }'));
+  await project.write(
+    'agents/fixer.yaml',
+    (await project.read('agents/fixer.yaml')).replace('where: sandbox }', 'where: sandbox, timeout: 5m, sampling: ask }'),
+  );
   const args = ['mcp', 'add', 'tickets', project.path('server.json'), '--where', 'sandbox'];
   const refused = await project.line(args, { answer: () => 'no' });
   expect(refused).toMatchObject({
@@ -60,7 +63,7 @@ Workers read the files of agents when they start.
   });
   expect(await project.line(args, { answer: () => 'yes' })).toMatchObject({ code: 0, err: '' });
   expect(await project.read('agents/fixer.yaml')).toBe(
-    `${AGENT}mcp:\n  tickets: ${entryOf('2.0.0').replace('where: sandbox }', 'where: sandbox, timeout: 5m }')}\n`,
+    `${AGENT}mcp:\n  tickets: ${entryOf('2.0.0').replace('where: sandbox }', 'where: sandbox, timeout: 5m, sampling: ask }')}\n`,
   );
 });
 

@@ -58,7 +58,7 @@ function openDesk(cli: Cli): AsyncDisposable & { sandboxes: OpenPluginSandboxes 
     const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
     // Loaded here, since most plugins need neither of them.
     const [{ openStore }, { createSandboxes }] = await Promise.all([import('../../../store/open-store.ts'), import('../../../sdk/backends.ts')]);
-    const store = kept(await openStore({ url: config.DATABASE_URL, log, poolSize: 2, blobs: config }));
+    const store = kept(await openStore({ url: config.DATABASE_URL, log, poolSize: 2, blobs: config, migrate: config.LONGSHORE_MIGRATE }));
     const sandboxes = kept(await createSandboxes({ config, store, log, role: 'visitor' }));
     return pluginSandboxesOf(config, { sandboxes, store, log });
   };
