@@ -67,13 +67,19 @@ function filesAfter(files: AgentFile[], wanted: string[], name: string, entry: J
   return files.flatMap((file) => {
     const before = serverIn(file, name);
     if (!before && !wanted.includes(file.id)) return [];
-    const after = { ...entry, ...Object.fromEntries(Object.entries(before ?? {}).filter(([key]) => KEPT.includes(key))) };
+    const after = { ...entry, ...keptOf(before, entry) };
     if (isDeepStrictEqual(before, after)) return [];
     const text = withEntry(file.text, 'mcp', name, after);
     if (text !== undefined) return [{ file, text, before }];
     const fix = `Write this below mcp: ${name}: ${yamlLine(after)}`;
     throw failure('INVALID_ARGUMENT', { what: file.path, problem: 'its servers are written in a way that is not changed here', fix });
   });
+}
+
+/** A server of another kind takes other settings. */
+function keptOf(before: JsonObject | undefined, after: JsonObject): JsonObject {
+  if (!before || before['where'] !== after['where']) return {};
+  return Object.fromEntries(Object.entries(before).filter(([key]) => KEPT.includes(key)));
 }
 
 function serverIn({ value: { mcp } }: AgentFile, name: string): JsonObject | undefined {

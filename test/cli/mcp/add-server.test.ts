@@ -53,7 +53,7 @@ Workers read the files of agents when they start.
   await project.write('server.json', document(npm('2.0.0')));
   await project.write(
     'agents/fixer.yaml',
-    (await project.read('agents/fixer.yaml')).replace('where: sandbox }', 'where: sandbox, timeout: 5m, sampling: ask }'),
+    (await project.read('agents/fixer.yaml')).replace('where: sandbox }', 'where: sandbox, timeout: 5m, directory: work }'),
   );
   const args = ['mcp', 'add', 'tickets', project.path('server.json'), '--where', 'sandbox'];
   const refused = await project.line(args, { answer: () => 'no' });
@@ -63,8 +63,19 @@ Workers read the files of agents when they start.
   });
   expect(await project.line(args, { answer: () => 'yes' })).toMatchObject({ code: 0, err: '' });
   expect(await project.read('agents/fixer.yaml')).toBe(
-    `${AGENT}mcp:\n  tickets: ${entryOf('2.0.0').replace('where: sandbox }', 'where: sandbox, timeout: 5m, sampling: ask }')}\n`,
+    `${AGENT}mcp:\n  tickets: ${entryOf('2.0.0').replace('where: sandbox }', 'where: sandbox, timeout: 5m, directory: work }')}\n`,
   );
+});
+
+test('what an operator has set stays, unless the server is of another kind now', async () => {
+  await project.write('server.json', document({ ...npm('1.2.3'), remotes: [{ type: 'streamable-http', url: 'https://203.0.114.1/mcp' }] }));
+  await project.write('agents/fixer.yaml', `${AGENT}mcp:\n  tickets: { url: 'https://old.example/mcp', timeout: 5m, sampling: ask }\n`);
+  expect(await add('--yes')).toMatchObject({ code: 0, err: '' });
+  expect(await project.read('agents/fixer.yaml')).toBe(`${AGENT}mcp:\n  tickets: { url: https://203.0.114.1/mcp, timeout: 5m, sampling: ask }\n`);
+  expect(await add('--where', 'sandbox', '--yes')).toMatchObject({ code: 0, err: '' });
+  expect(await project.read('agents/fixer.yaml')).toMatch(/tickets: \{ command: npx, .* where: sandbox \}\n$/);
+  // The file of the agent can still be read.
+  expect(await add('--where', 'sandbox')).toMatchObject({ code: 0, out: expect.stringContaining('tickets is there already') as string });
 });
 
 test('a server at an address is written only if the address is public, or one that an operator allows', async () => {
