@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { userLock, withLock } from '../../platform/lock.ts';
 import { isGone, nameProcess } from '../../platform/process-identity.ts';
@@ -23,14 +22,13 @@ export async function openStaging(parent: string, name: string): Promise<Staging
   await removeAbandoned(parent);
   const directory = join(parent, `.add.${await nameProcess(process.pid)}.${randomBytes(4).toString('hex')}`);
   const root = join(directory, name);
-  const work = await mkdtemp(join(tmpdir(), 'longshore-add-'));
-  const remove = async () => {
-    await rm(directory, { recursive: true, force: true });
-    await rm(work, { recursive: true, force: true });
-  };
+  // No plugin has such a name.
+  const work = join(directory, '.work');
+  const remove = () => rm(directory, { recursive: true, force: true });
   try {
     await mkdir(directory, { mode: 0o700 });
     await mkdir(root);
+    await mkdir(work);
   } catch (error) {
     await remove();
     throw error;

@@ -115,8 +115,11 @@ describe('a package of npm', () => {
   let server: Server;
   let registry: string;
   const archives = new Map<string, Buffer>();
+  /** Given in place of the archive of that path. */
+  const swapped = new Map<string, Buffer>();
   beforeEach(async () => {
     archives.clear();
+    swapped.clear();
     server = createServer((request, response) => void response.end(answerTo(decodeURIComponent(request.url ?? ''))));
     await once(server.listen(0, '127.0.0.1'), 'listening');
     registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -135,7 +138,7 @@ describe('a package of npm', () => {
       return [version, { name: '@acme/words', version, dist: { tarball: registry + name, integrity } }] as const;
     });
     const about = { name: '@acme/words', 'dist-tags': { latest: described.at(-1)?.[0] }, versions: Object.fromEntries(described) };
-    return archives.get(path) ?? JSON.stringify(path === '/@acme/words' ? about : {});
+    return swapped.get(path) ?? archives.get(path) ?? JSON.stringify(path === '/@acme/words' ? about : {});
   }
 
   async function publish(version: string, files: Record<string, string>): Promise<void> {
@@ -179,6 +182,13 @@ describe('a package of npm', () => {
     expect([absent.code, absent.err]).toEqual([
       2,
       expect.stringMatching(/^Plugin "@acme\/words@9\.0\.0": it cannot be fetched: npm ended with code 1: .*No matching version/),
+    ]);
+    await publish('1.5.0', { 'index.js': words(), 'package.json': manifest('1.5.0') });
+    swapped.set('/words-1.5.0.tgz', archives.get('/words-1.0.0.tgz')!);
+    const other = await add('@acme/words@1.5.0');
+    expect([other.code, other.err]).toEqual([
+      2,
+      expect.stringMatching(/^Plugin "@acme\/words@1\.5\.0": it cannot be fetched: npm ended with code 1: .*EINTEGRITY/),
     ]);
     await publish('2.0.0', { '../../index.js': words(), 'package.json': manifest('2.0.0') });
     expect(await add('@acme/words@2.0.0')).toMatchObject({
