@@ -16,6 +16,7 @@ beforeEach(async () => {
   // Settings and caches of the tests' own.
   process.env['GIT_CONFIG_GLOBAL'] = project.path('gitconfig');
   process.env['npm_config_cache'] = project.path('npm-cache');
+  process.env['npm_config_fetch_retries'] = '0';
 });
 afterEach(async () => {
   for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
