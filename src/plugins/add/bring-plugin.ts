@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { relative, sep } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
 import { isBelow } from '../files/territory.ts';
@@ -43,9 +43,7 @@ export async function bringPlugin(origin: PluginOrigin, { given, staging, agents
 }
 
 async function realDirectory(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    throw failure('INVALID_ARGUMENT', { what: 'source', problem: `there is no directory ${path}`, fix: 'Correct the path' }, error);
-  }
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory()) return realpath(path);
+  throw failure('INVALID_ARGUMENT', { what: 'source', problem: `there is no directory ${path}`, fix: 'Correct the path' });
 }
