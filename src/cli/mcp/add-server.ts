@@ -16,7 +16,7 @@ import { showServer, tellAdded, type ServerPlan } from './tell-server.ts';
 export interface AddServerOptions {
   agent?: string[];
   where?: 'host' | 'sandbox';
-  set: Record<string, string>;
+  set?: Record<string, string>;
   yes?: boolean;
   json?: boolean;
 }
@@ -27,7 +27,7 @@ const KEPT = ['timeout', 'timeouts', 'directory', 'sampling'];
 
 /** Writes a server of the registry into the files of agents, after a person has seen what it runs and is given. */
 export async function addServer(cli: Cli, name: string, source: string, options: AddServerOptions): Promise<void> {
-  const { agent = [], where, set, json = false } = options;
+  const { agent = [], where, set = {}, json = false } = options;
   checkOptions(name, options);
   const entries = await readEntries(cli, agent);
   const network = allowedAddresses(cli.config());

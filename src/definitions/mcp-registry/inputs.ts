@@ -113,7 +113,7 @@ function refersTo(as: string): Error {
 }
 
 function chosen({ choices, isSecret }: RegistryVariable, name: string, value: string): string {
-  if (isSecret && !value.includes('${env.')) {
+  if (isSecret && value.match(ANY_REFERENCE) === null) {
     const fix = `Set a variable for the worker and write --set '${name}=\${env.ITS_NAME}'`;
     throw failure('INVALID_ARGUMENT', { what: `--set ${name}`, problem: 'it is a secret, and those are not kept in plain text', fix });
   }

@@ -117,6 +117,10 @@ test('names that are taken or not usable, and files that cannot be changed, are 
   const named = (name: string) => project.line(['mcp', 'add', name, project.path('server.json'), '--where', 'host', '--yes']);
   expect((await named('tickets')).err).toBe(`Two plugins provide "tickets": ${project.path('mine')} and the MCP server example.acme/tickets. Rename one.\n`);
   expect((await named('shell')).err).toBe('Two plugins provide "shell": a built-in plugin and the MCP server example.acme/tickets. Rename one.\n');
+  expect((await add('--where', 'host', '--set', 'KEY')).err).toBe('--set: "KEY" has no name or no =. Write --set name=value\n');
+  const other = (value: string) => project.line(['mcp', 'add', 'other', project.path('server.json'), '--where', 'host', '--set', value]);
+  expect((await other('KEY=${env.A}=')).out).toContain('\nvariable KEY: ${env.A}=\n');
+  expect((await other('KEY=${env.A=}')).err).toContain('--set KEY: it is a secret, and those are not kept in plain text.');
   expect((await named('My server')).err).toBe('name: "My server" is not usable. Use a lower-case letter, then letters, digits and -, 40 at most\n');
   await project.write('agents/fixer.yaml', `{ ${AGENT.trim()} }\n`);
   expect((await add('--where', 'host', '--agent', 'fixer', '--yes')).err).toMatch(
