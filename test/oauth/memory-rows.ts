@@ -63,6 +63,10 @@ export function memoryRows(): SignInRows {
       return found;
     },
     isDone: async (signInId) => signIns.get(signInId)?.isDone === true,
+    async end(signInId) {
+      const one = signIns.get(signInId);
+      if (one) one.expiresAt = new Date();
+    },
     async resume(signInId) {
       const one = signIns.get(signInId);
       if (one) one.isResumed = true;

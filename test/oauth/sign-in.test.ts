@@ -212,18 +212,32 @@ describe('after the sign-in', () => {
 });
 
 describe('the way back', () => {
+  let leave: () => void = () => undefined;
+  let call: Promise<unknown> | undefined;
+  afterEach(async () => {
+    leave();
+    await call?.catch(() => undefined);
+  });
+
   /** The link of a call that waits. */
-  async function waitingLink(): Promise<string> {
-    const link = new Promise<string>((resolve) => {
+  function waitingLink(): Promise<string> {
+    return new Promise((resolve) => {
       desk.person = async (question) => {
         resolve(linkIn(question));
+        await new Promise<void>((left) => (leave = left));
         return { action: 'cancel' };
       };
+      call = desk.call('ada', 'sign_in');
     });
-    await expect(desk.call('ada', 'sign_in')).rejects.toThrow('nobody has done that in time');
-    return link;
   }
   const isSignedIn = async () => (await desk.rows.tokens.get({ tenantId: 'north', userId: 'ada', server: 'desk' })) !== undefined;
+
+  test('a link ends with the question', async () => {
+    const link = await waitingLink();
+    leave();
+    await expect(call).rejects.toThrow('nobody has done that in time');
+    await expect(goThere(desk.rows, link)).rejects.toThrow('the link does not work');
+  });
 
   test('a state is good once, and for the browser that was sent out', async () => {
     const link = await waitingLink();

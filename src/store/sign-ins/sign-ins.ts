@@ -50,6 +50,8 @@ export interface SignInRows {
   /** Ends all that wait for the same, and returns them. */
   finish(place: TokenPlace & { url: string }): Promise<SignIn[]>;
   isDone(signInId: string): Promise<boolean>;
+  /** Nobody waits for it any more: its link ends. */
+  end(signInId: string): Promise<void>;
   /** Notes that the call is made again from now on. */
   resume(signInId: string): Promise<void>;
 }
@@ -80,6 +82,7 @@ const COME_BACK = `with given as (
 const FINISH = `update mcp_sign_ins set done_at = clock_timestamp(), state_sha256 = null, browser_sha256 = null, verifier = null, state_expires_at = null
   where tenant_id = $1 and user_id = $2 and server = $3 and url = $4 and ${OPEN} returning ${COLUMNS}`;
 const IS_DONE = 'select 1 from mcp_sign_ins where sign_in_id = $1 and done_at is not null';
+const END = 'update mcp_sign_ins set expires_at = clock_timestamp() where sign_in_id = $1 and done_at is null';
 const RESUME = 'update mcp_sign_ins set resumed_at = clock_timestamp() where sign_in_id = $1';
 
 export function createSignIns({ database, box }: { database: Database; box: SecretBox }): SignInRows {
@@ -115,6 +118,9 @@ export function createSignIns({ database, box }: { database: Database; box: Secr
       return rows.map((row) => opened(row, sealed));
     },
     isDone: async (signInId) => (await database.query('signIns.isDone', IS_DONE, [signInId])).length > 0,
+    async end(signInId) {
+      await database.query('signIns.end', END, [signInId]);
+    },
     async resume(signInId) {
       await database.query('signIns.resume', RESUME, [signInId]);
     },

@@ -125,6 +125,8 @@ test('a link works until its sign-in has ended; one sign-in ends all that wait f
   expect([await store.signIns.isDone(two.signInId), await store.signIns.isDone(foreign.signInId)]).toEqual([true, false]);
   await store.signIns.resume(two.signInId);
   expect(await store.signIns.ofCall(two.callId)).toMatchObject({ signInId: two.signInId, isDone: true, isResumed: true });
+  await store.signIns.end(foreign.signInId);
+  expect(await store.signIns.byLink(foreign.link)).toBeUndefined();
   expect(await store.signIns.byLink((await waiting('ada', newId('call'), -1)).link)).toBeUndefined();
 });
 

@@ -16,7 +16,7 @@ interface Parts {
   url: () => string;
   /** Where people reach the HTTP service. */
   publicUrl: string;
-  rows: Pick<SignInRows, 'add' | 'ofCall' | 'isDone' | 'resume'>;
+  rows: Pick<SignInRows, 'add' | 'ofCall' | 'isDone' | 'end' | 'resume'>;
   /** Called when a user has signed in. */
   onSignIn: (user: Pick<ToolContext, 'tenantId' | 'userId'>) => void;
 }
@@ -56,7 +56,10 @@ export function createSigningIn({ server, url, publicUrl, rows, onSignIn }: Part
     const question = { server, message, url: `${publicUrl}${PATHS.signIn}/${signIn.link}`, signIn: true } as const;
     const answer = await askPerson(question, anySignal([signal, over.signal])).finally(() => over.abort());
     await watching;
-    if (!(await rows.isDone(signIn.signInId))) throw unmade(wordsOf(answer));
+    if (!(await rows.isDone(signIn.signInId))) {
+      await rows.end(signIn.signInId);
+      throw unmade(wordsOf(answer));
+    }
     await rows.resume(signIn.signInId);
   }
 
