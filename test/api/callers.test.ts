@@ -204,7 +204,7 @@ test("every statement of a tenant's request runs as the role that sees only that
   await admin.connect();
   const user = `user_${randomBytes(4).toString('hex')}`;
   await admin.query(`create role ${user} login password 'ahoy'; grant longshore_tenant to ${user} with inherit false; grant select, update on api_keys to ${user};
-    grant select on longshore_migrations, limits to ${user}; grant select, insert, update on temporal_home to ${user}`);
+    grant select on longshore_migrations, schema_needs, limits to ${user}; grant select, insert, update on temporal_home to ${user}`);
   const address = new URL(installation.environment['DATABASE_URL'] ?? '');
   [address.username, address.password] = [user, 'ahoy'];
   const limited = await startApi({ ...installation, environment: { ...installation.environment, DATABASE_URL: address.href } });

@@ -4,6 +4,7 @@ import { operatorText } from '../../contracts/operator-text.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { redact } from '../results/redact.ts';
+import type { ToolContext } from '../../plugins/api/tool-context.ts';
 import { startTimeLimit } from './time-limit.ts';
 import { createAskPerson } from './ask-person.ts';
 import { contextFor, hostsOfQuestions } from './tool-context.ts';
@@ -34,14 +35,19 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   run.progress.phase('running');
   try {
     const askPerson = run.isNested ? undefined : createAskPerson(run, limit.hold, controller.signal);
-    const { askModel: ask, modelName: name } = hostsOfQuestions(run, controller.signal)(1);
-    const toolContext = { ...contextFor(run, sandbox, controller.signal), model: { name, ask }, ...(askPerson && { askPerson }) };
+    const model = run.tool.mayAskModel ? modelFor(run, controller.signal) : undefined;
+    const toolContext = { ...contextFor(run, sandbox, controller.signal), ...(model && { model }), ...(askPerson && { askPerson }) };
     return await Promise.race([answerOf(run, toolContext), ended.promise]);
   } finally {
     cancellationSignal.removeEventListener('abort', cancel);
     // Work that the tool left running can no longer send or note anything.
     controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
   }
+}
+
+function modelFor(run: ToolRun, signal: AbortSignal): NonNullable<ToolContext['model']> {
+  const { askModel: ask, modelName: name } = hostsOfQuestions(run, signal)(1);
+  return { name, ask };
 }
 
 async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): Promise<RunOutcome> {
