@@ -25,7 +25,7 @@ import { takeFork } from './state/fork-state.ts';
 import { takeQuestion } from './state/questions.ts';
 import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
-import * as messages from './messages.ts';
+import * as messages from './messages/messages.ts';
 import { newId, type RunningConversation } from './running.ts';
 import {
   checkAnswer,
@@ -38,7 +38,7 @@ import {
   MAX_ID_LENGTH,
   refusedUpdate,
   signalArgs,
-} from './validate-updates.ts';
+} from './messages/validate-updates.ts';
 
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {

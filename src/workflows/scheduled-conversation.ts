@@ -2,7 +2,7 @@ import { workflowInfo } from '@temporalio/workflow';
 import { isObject } from '../contracts/json.ts';
 import { MAX_SCHEDULED_MESSAGE_LENGTH, type ScheduledBy, type ScheduledConversation, type StartScheduledResult } from '../contracts/schedule.ts';
 import { startScheduled } from './activities.ts';
-import { MAX_ID_LENGTH, refusedUpdate } from './validate-updates.ts';
+import { MAX_ID_LENGTH, refusedUpdate } from './messages/validate-updates.ts';
 
 /** One run of a schedule: starts its conversation and ends. The conversation is a workflow of its own, unknown to the schedule. */
 export async function scheduledConversation(input: unknown): Promise<StartScheduledResult> {

@@ -2,7 +2,7 @@ import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, wo
 import type { WebhookActivities } from '../contracts/webhook.ts';
 import { isObject } from '../contracts/json.ts';
 import { webhookQueue } from '../contracts/webhook.ts';
-import { refusedUpdate } from './validate-updates.ts';
+import { refusedUpdate } from './messages/validate-updates.ts';
 
 const MINUTE = 60_000;
 /** Events of history after which a run gives way to the next; a run for one burst of messages has about ten. */

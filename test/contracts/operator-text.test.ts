@@ -3,7 +3,7 @@ import { failure } from '../../src/contracts/errors.ts';
 import { summaryLine } from '../../src/contracts/markdown.ts';
 import { operatorText } from '../../src/contracts/operator-text.ts';
 import { openConversation } from '../../src/workflows/state/conversation-state.ts';
-import { checkAnswer, refusedUpdate } from '../../src/workflows/validate-updates.ts';
+import { checkAnswer, refusedUpdate } from '../../src/workflows/messages/validate-updates.ts';
 import { cpuMs } from '../support/cpu-time.ts';
 
 const HOSTILE: [string, string][] = [

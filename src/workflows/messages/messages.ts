@@ -1,6 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
-import type { ClientAnsweredArgs } from '../contracts/client-tool.ts';
+import type { RewindArgs, RewindResult } from '../../contracts/checkpoints/checkpoint.ts';
+import type { ClientAnsweredArgs } from '../../contracts/client-tool.ts';
 import type {
   ConversationStatus,
   PauseArgs,
@@ -13,12 +13,12 @@ import type {
   SendMessageArgs,
   SendMessageResult,
   WakeArgs,
-} from '../contracts/conversation.ts';
-import type { ProposedCall } from '../contracts/activities.ts';
-import type { ServerAsks } from '../contracts/questions/question.ts';
-import type { ForkedSignal } from '../contracts/forks/fork.ts';
-import type { CompactArgs } from '../contracts/transcript.ts';
-import type { SubAgentEnd } from '../contracts/sub-agent.ts';
+} from '../../contracts/conversation.ts';
+import type { ProposedCall } from '../../contracts/activities.ts';
+import type { ServerAsks } from '../../contracts/questions/question.ts';
+import type { ForkedSignal } from '../../contracts/forks/fork.ts';
+import type { CompactArgs } from '../../contracts/transcript.ts';
+import type { SubAgentEnd } from '../../contracts/sub-agent.ts';
 
 // All arguments are optional: the Temporal UI sends none when its field is empty.
 export const sendMessage = defineUpdate<SendMessageResult, [Partial<SendMessageArgs>?]>('sendMessage');

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/workflow';
-import type { RewindArgs } from '../contracts/checkpoints/checkpoint.ts';
-import { failure, type ErrorCode, type ErrorValues } from '../contracts/errors.ts';
+import type { RewindArgs } from '../../contracts/checkpoints/checkpoint.ts';
+import { failure, type ErrorCode, type ErrorValues } from '../../contracts/errors.ts';
 import {
   MAX_INLINE_ARGUMENTS,
   type ApprovalAnswer,
@@ -8,15 +8,15 @@ import {
   type RevokeAllowedToolArgs,
   type SendMessageArgs,
   type WhenBusy,
-} from '../contracts/conversation.ts';
-import { operatorText, operatorValues } from '../contracts/operator-text.ts';
-import { excessOfValue } from '../contracts/foreign-json.ts';
-import { cutMiddle, unstorable, visibleJson } from '../contracts/visible-text.ts';
-import { obstacleToRewind } from './state/rewind-state.ts';
-import { judgeAnswer } from './state/approval-state.ts';
-import type { Approval, ConversationData } from './state/conversation-data.ts';
-import { judgeMessage, MAX_QUEUED } from './state/conversation-state.ts';
-import { isObject } from '../contracts/json.ts';
+} from '../../contracts/conversation.ts';
+import { operatorText, operatorValues } from '../../contracts/operator-text.ts';
+import { excessOfValue } from '../../contracts/foreign-json.ts';
+import { cutMiddle, unstorable, visibleJson } from '../../contracts/visible-text.ts';
+import { obstacleToRewind } from '../state/rewind-state.ts';
+import { judgeAnswer } from '../state/approval-state.ts';
+import type { Approval, ConversationData } from '../state/conversation-data.ts';
+import { judgeMessage, MAX_QUEUED } from '../state/conversation-state.ts';
+import { isObject } from '../../contracts/json.ts';
 
 export const MAX_ID_LENGTH = 200;
 const WHEN_BUSY: readonly WhenBusy[] = ['queue', 'steer', 'interrupt', 'reject'];
