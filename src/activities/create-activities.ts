@@ -11,6 +11,9 @@ import { createExecuteTool } from './execute-tool.ts';
 import { translated } from './failures.ts';
 import { createForkSandbox } from './forks/fork-sandbox.ts';
 import { createFinishTurn } from './finish-turn.ts';
+import { inPlace } from './places/in-place.ts';
+import { createPlaceActivities } from './places/place-activities.ts';
+import { createTurnPlaceDesk } from './places/turn-places.ts';
 import { createHoldSubAgent } from './hold-sub-agent.ts';
 import { createInterruptCall } from './interrupt-call.ts';
 import { measured } from '../tool-calls/run/measured.ts';
@@ -34,9 +37,11 @@ export interface WorkerActivities extends ConversationActivities {
 export function createActivities(dependencies: ActivityDependencies): WorkerActivities {
   const parts = { ...dependencies, opened: createConversationSandboxes(dependencies) };
   const lifecycle = createSandboxLifecycle(parts);
+  const desk = createTurnPlaceDesk(dependencies);
+  const places = createPlaceActivities(desk);
   return {
     default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies)),
-    callModel: translated(acceptingMessages(createCallModel(parts), parts)),
+    callModel: translated(acceptingMessages(inPlace(createCallModel(parts), { ...parts, desk }), parts)),
     compactContext: translated(createCompactContext(parts)),
     restoreContext: translated(createRestoreContext(parts)),
     settleCall: translated(createSettleCall(parts)),
@@ -44,7 +49,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     recordApproval: translated(createRecordApproval(parts)),
     editArguments: translated(createEditArguments(parts)),
     acceptMessage: translated(createAcceptMessage(parts)),
-    finishTurn: translated(createFinishTurn(parts)),
+    finishTurn: translated(createFinishTurn({ ...parts, desk })),
     saveStatus: translated(createSaveStatus(parts)),
     freezeSandbox: translated(beating(lifecycle.freezeSandbox)),
     hibernateSandbox: translated(beating(lifecycle.hibernateSandbox)),
@@ -59,6 +64,8 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     closeSubAgent: translated(createCloseSubAgent(parts)),
     holdSubAgent: translated(createHoldSubAgent(parts)),
     reportEnd: translated(createReportEnd(parts)),
+    askForPlace: translated(places.askForPlace),
+    leavePlace: translated(places.leavePlace),
     startScheduled: translated(beating(createStartScheduled(parts))),
   };
 }

@@ -184,7 +184,13 @@ export const connectOptions = (given: unknown) => readOptions('options of connec
 export const scheduleOptions = (given: unknown) => readOptions('options of schedules.create', schedule, given) as CreateScheduleOptions;
 export const usageOptions = (given: unknown) => readOptions('options of usage', usage, given);
 const amount = z.number({ error: 'give an amount, 0 or more' }).min(0, 'give an amount, 0 or more');
-const limitNumbers = { requestsPerMinute: count.optional(), streams: count.optional(), runningConversations: count.optional(), tokensPerDay: count.optional() };
+const limitNumbers = {
+  requestsPerMinute: count.optional(),
+  streams: count.optional(),
+  runningConversations: count.optional(),
+  runningTurns: count.optional(),
+  tokensPerDay: count.optional(),
+};
 const tenantLimits = z.strictObject({ tenant: name.optional(), key: name.optional(), ...limitNumbers, costUsdPerDay: amount.optional() });
 
 export const limitOptions = (given: unknown) => readOptions('options of limits.set', tenantLimits, given) as SetLimitsOptions;

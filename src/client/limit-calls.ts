@@ -11,16 +11,17 @@ export function createLimitCalls({ limits, apiKeys }: Pick<Store, 'limits' | 'ap
       const { tenant, key, ...values } = limitOptions(given);
       if (tenant !== undefined && key === undefined) return limits.set({ tenant }, values, by);
       if (key !== undefined && tenant === undefined) {
+        if (values.runningTurns !== undefined) throw refused('runningTurns of a key: a turn belongs to a tenant', 'Name the tenant');
         // Limits of a key that is gone can be taken away. Users of tokens have none that could be looked up.
         const isKnown = Object.keys(values).length === 0 || key.startsWith('oidc:') || (await apiKeys.find(key)) !== undefined;
         if (!isKnown) throw failure('KEY_NOT_FOUND', { keyId: key });
         return limits.set({ key }, values, by);
       }
-      throw failure('INVALID_ARGUMENT', {
-        what: 'options of limits.set',
-        problem: `it names ${tenant === undefined ? 'neither a tenant nor a key' : 'a tenant and a key'}`,
-        fix: 'Give one of tenant and key',
-      });
+      throw refused(`it names ${tenant === undefined ? 'neither a tenant nor a key' : 'a tenant and a key'}`, 'Give one of tenant and key');
     },
   };
+}
+
+function refused(problem: string, fix: string): Error {
+  return failure('INVALID_ARGUMENT', { what: 'options of limits.set', problem, fix });
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { limitsOf } from '../definitions/agents/limits-of.ts';
 import type { AttachmentContent } from '../contracts/attachments/media.ts';
@@ -26,6 +27,7 @@ import type { TemporalLink } from './temporal/temporal.ts';
 import type { StartOptions } from './types.ts';
 
 const DEFAULT_TENANT = 'default';
+const MAX_FAIRNESS_KEY_BYTES = 64;
 
 export interface AgentSource {
   /** The place where agents are looked for, for error messages. */
@@ -141,6 +143,7 @@ async function startWorkflow(client: Client, { temporal, taskQueue }: StartParts
       taskQueue,
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      priority: { fairnessKey: fairnessKeyOf(input.tenantId) },
       typedSearchAttributes: initialSearchAttributes(input, {
         state: hasWork(input) ? 'running' : 'idle',
         encrypted: temporal.keys.first !== undefined,
@@ -152,6 +155,11 @@ async function startWorkflow(client: Client, { temporal, taskQueue }: StartParts
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** Where the server keeps to fairness, tasks of one tenant do not delay those of another. Temporal takes keys of 64 bytes. */
+function fairnessKeyOf(tenantId: string): string {
+  return Buffer.byteLength(tenantId) <= MAX_FAIRNESS_KEY_BYTES ? tenantId : createHash('sha256').update(tenantId).digest('hex');
 }
 
 export async function findAgent(source: AgentSource, id: string): Promise<Agent> {

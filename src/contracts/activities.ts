@@ -7,6 +7,7 @@ import type { AllowedCall, ConversationStatus, SandboxTier, TurnOutcome } from '
 import type { EventType } from './events.ts';
 import type { JsonObject } from './json.ts';
 import type { JudgeCallArgs, JudgeCallResult } from './judging.ts';
+import type { AsksForPlace, CountedTurn, NoPlace, PlaceActivities } from './places/turn-place.ts';
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
@@ -44,7 +45,7 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   auto?: true;
 }
 
-export interface CallModelArgs extends OfferLimits {
+export interface CallModelArgs extends OfferLimits, AsksForPlace {
   conversationId: string;
   agentId: string;
   turnId: string;
@@ -73,7 +74,7 @@ export interface CallModelArgs extends OfferLimits {
   accepts?: { messages: AcceptedMessage[]; status: ConversationStatus };
 }
 /** `accepted`: whether the messages of `accepts` are accepted. Absent without them, and from workers of earlier versions, which call the model without them. */
-export type CallModelResult = ModelOutcome & { accepted?: boolean };
+export type CallModelResult = ModelOutcome & CountedTurn & { accepted?: boolean };
 export type ModelOutcome =
   | {
       outcome: 'answered';
@@ -92,7 +93,8 @@ export type ModelOutcome =
   /** The model was not called, or refused the prompt as too long: the prompt has to be made smaller first. */
   | { outcome: 'compact'; reason: CompactionReason }
   /** The model was not called: its messages could not be accepted now. */
-  | { outcome: 'unaccepted' };
+  | { outcome: 'unaccepted' }
+  | NoPlace;
 
 /** Whether an answer fits the schema that it has to. `pending`: the model has called tools first. `refused`: it does not, and `message` says why. */
 export type AnswerCheck = { outcome: 'fits' } | { outcome: 'pending' } | { outcome: 'refused'; message: string };
@@ -193,7 +195,7 @@ export interface AcceptMessageArgs extends AcceptedMessage {
   eventsOf?: 'message' | 'activity';
 }
 
-export interface FinishTurnArgs {
+export interface FinishTurnArgs extends CountedTurn {
   conversationId: string;
   turnId: string;
   outcome: TurnOutcome;
@@ -255,7 +257,7 @@ export interface ReportEndArgs {
 }
 
 /** The activities with fixed names; tool calls run under the tool's own id (the worker's `default` activity). */
-export interface ConversationActivities extends CheckpointActivities, CompactionActivities, ForkActivities<SandboxTier> {
+export interface ConversationActivities extends CheckpointActivities, CompactionActivities, ForkActivities<SandboxTier>, PlaceActivities {
   callModel(args: CallModelArgs): Promise<CallModelResult>;
   /** Stores a result that the model can read for a call that will not run. */
   settleCall(args: SettleCallArgs): Promise<void>;

@@ -259,6 +259,8 @@ export interface Agent {
   agentsMd?: 'off';
   /** It keeps a plan that people see. */
   plan?: true;
+  /** Turns of all its conversations that run at the same time. Absent: no limit of its own. */
+  maxRunningTurns?: number;
 }
 
 /** How an agent uses another one. */

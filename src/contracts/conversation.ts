@@ -4,6 +4,7 @@ import type { ImportedFrom } from './imports/import.ts';
 import type { ForkedFrom, ForkInput, ShownForks } from './forks/fork.ts';
 import type { ContextWish } from './transcript.ts';
 import type { JsonObject } from './json.ts';
+import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
 import type { Parent, Share, Spent } from './sub-agent.ts';
@@ -275,6 +276,8 @@ export interface ConversationStatus {
   runningCalls: { callId: string; tool: string }[];
   /** Tool calls that wait for a client; absent when there are none. */
   waitingCalls?: WaitingCall[];
+  /** The running turn waits until another one ends; absent while it does not. */
+  waitsForPlace?: WaitsForPlace;
   /** The plan of the agent; set when the status is read from the database, while there is one. */
   plan?: PlanItem[];
 }

@@ -4,6 +4,7 @@ import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome 
 import type { ForkedFrom, ForkEvents } from './forks/fork.ts';
 import type { ImportedFrom } from './imports/import.ts';
 import type { Json, JsonObject } from './json.ts';
+import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
 import type { Usage } from './usage.ts';
@@ -16,6 +17,7 @@ export const EVENT_TYPES = [
   'message.received',
   'message.sent',
   'turn.started',
+  'turn.waiting',
   'turn.finished',
   'step.started',
   'step.finished',
@@ -69,6 +71,8 @@ export interface EventData extends ForkEvents {
   'message.sent': { callId: string; tool: string; index: number; part: ContentPart };
   /** `wokenBy`: the call whose note started the turn; absent when a message or an operator started it. */
   'turn.started': { wokenBy?: string };
+  /** The turn waits, since as many run as may: its next event says that it goes on. */
+  'turn.waiting': WaitsForPlace;
   /**
    * `output`: the answer as a JSON value, when it had to fit a schema. One with more than 16 384 characters is only in the transcript; then
    * `outputCharacters` is present.

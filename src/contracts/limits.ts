@@ -1,5 +1,8 @@
-/** What may be limited. `streams` counts for each key at each process; the others count for a tenant or a key, at all processes together. */
-export const LIMIT_NAMES = ['requestsPerMinute', 'streams', 'runningConversations', 'tokensPerDay', 'costUsdPerDay'] as const;
+/**
+ * What may be limited. `streams` counts for each key at each process; the others count for a tenant or a key, at all processes together. `runningTurns` counts for
+ * tenants alone: turns beyond it wait, where requests beyond the others are refused.
+ */
+export const LIMIT_NAMES = ['requestsPerMinute', 'streams', 'runningConversations', 'runningTurns', 'tokensPerDay', 'costUsdPerDay'] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
 /** What is absent is not limited. */

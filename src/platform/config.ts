@@ -111,10 +111,12 @@ const schema = z.object({
     .string()
     .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:8280')
     .default('127.0.0.1:8280'),
-  /** What each tenant may use of the HTTP API, where operators set nothing else for it: `requestsPerMinute=600,runningConversations=20`. */
+  /** What each tenant may use, where operators set nothing else for it: `requestsPerMinute=600,runningTurns=20`. Workers read `runningTurns`, the HTTP API the others. */
   LONGSHORE_LIMITS: text
     .default('streams=100')
     .refine((value) => readLimits(value) !== undefined, 'write names of limits with numbers, such as requestsPerMinute=600,streams=100'),
+  /** Turns that run at the same time, of all tenants together. */
+  LONGSHORE_MAX_RUNNING_TURNS: z.coerce.number().int().min(1).max(1_000_000).optional(),
   /** The most connections that a process of `longshore serve` has open. */
   LONGSHORE_API_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(10_000),
   /** The same of one address of the network; 0 for as many. A proxy makes all connections from its own address. */

@@ -83,7 +83,7 @@ const LIST_OPEN = `select ${COLUMNS}, extract(epoch from clock_timestamp() - upd
 // The turn that was under way is removed from the status: no process will finish it.
 const CLOSE = `with counter as (
     update conversations set state = 'closed', updated_at = clock_timestamp(), event_seq = event_seq + json_array_length($2::json),
-      status = ((status::jsonb - 'turnId' - 'paused') || '{"state":"closed","queued":0,"pendingApprovals":[]}'::jsonb)::json
+      status = ((status::jsonb - 'turnId' - 'paused' - 'waitsForPlace') || '{"state":"closed","queued":0,"pendingApprovals":[]}'::jsonb)::json
     where conversation_id = $1 and state <> 'closed' returning conversation_id, event_seq
   ), logged as (${insertEvents('$2')})
   select 1 from counter`;

@@ -10,6 +10,7 @@ import type { Models } from '../models/create-models.ts';
 import type { PluginServices } from '../plugins/api/plugin-services.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import type { PlacedTurn, TurnLimits } from '../store/conversation/turn-places.ts';
 import type { Store } from '../store/store.ts';
 import type { SkillShelf } from './skills/skill-shelf.ts';
 
@@ -60,6 +61,13 @@ export interface QuestionCalls {
   tell(conversationId: string, asks: ServerAsks<ProposedCall>): Promise<void>;
 }
 
+/** How many turns may run at the same time, and how a worker tells a conversation that its turn may. */
+export interface PlaceCalls {
+  limits: TurnLimits;
+  /** May be repeated. A conversation that has ended is told nothing. */
+  tell(turn: PlacedTurn): Promise<void>;
+}
+
 /** Where people reach the HTTP service, for the details of conversations in Temporal. */
 export interface ServiceLinks {
   url: string;
@@ -82,6 +90,7 @@ export interface ActivityDependencies {
   subAgents: SubAgentCalls;
   questions: QuestionCalls;
   forks: ForkCalls;
+  places: PlaceCalls;
   /** Absent when it is not known where people reach the HTTP service. */
   service?: ServiceLinks | undefined;
   log: Logger;

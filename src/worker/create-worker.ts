@@ -12,6 +12,7 @@ import { failure, isFailure } from '../contracts/errors.ts';
 import type { ProposedCall } from '../contracts/activities.ts';
 import type { ServerAsks } from '../contracts/questions/question.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
+import type { PlacedTurn } from '../store/conversation/turn-places.ts';
 import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
@@ -20,6 +21,7 @@ import { startReaper } from './start-reaper.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
 import { createSubAgentCalls } from './sub-agent-calls.ts';
+import { startSweepingPlaces, turnLimits } from './turn-places.ts';
 import { serviceLinks } from './service-links.ts';
 import { workerDataConverter } from './worker-data-converter.ts';
 import { createWebhookWorker } from './webhook-worker.ts';
@@ -60,10 +62,11 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
     async run() {
       const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, ...starting, workflows }) });
       const webhooks = workers.webhooks.start();
+      const places = startSweepingPlaces({ ...options, ...starting });
       try {
         await workers.conversations.run();
       } finally {
-        await Promise.all([reaper.stop(), webhooks.stop(), workers.host[Symbol.asyncDispose]()]);
+        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), workers.host[Symbol.asyncDispose]()]);
         if (!options.connection) await connection.close();
       }
     },
@@ -120,8 +123,9 @@ function conversationsOn(client: Client, { store, agents, config }: WorkerOption
   const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
   const signal = createSignal(client);
   const forks = { tell: (sourceId: string, fork: ForkedSignal) => signal(sourceId, 'forked', fork) };
+  const places = { limits: turnLimits(config), tell: ({ conversationId, turnId }: PlacedTurn) => signal(conversationId, 'turnHasPlace', { turnId }) };
   const questions = { tell: (conversationId: string, asks: ServerAsks<ProposedCall>) => signal(conversationId, 'serverAsks', asks) };
-  return { startConversation: start, subAgents: createSubAgentCalls(signal, start, send), forks, questions };
+  return { startConversation: start, subAgents: createSubAgentCalls(signal, start, send), forks, questions, places };
 }
 
 async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {

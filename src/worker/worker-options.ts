@@ -3,6 +3,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
 import { read, textSchema } from '../common/arguments.ts';
 import type { Config } from '../platform/config.ts';
+import { readLimits } from '../platform/read-limits.ts';
 import type { Tracing } from '../traces/tracing.ts';
 import type { WebhookSettings } from '../webhooks/webhook-terms.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
@@ -10,13 +11,15 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 type OptionalSetting =
   | 'LONGSHORE_RETENTION_DAYS'
   | 'LONGSHORE_RETENTION'
+  | 'LONGSHORE_LIMITS'
+  | 'LONGSHORE_MAX_RUNNING_TURNS'
   | 'LONGSHORE_ENCRYPTION_KEYS'
   | 'LONGSHORE_PUBLIC_URL'
   | 'LONGSHORE_TEMPORAL_LINKS'
   | 'LONGSHORE_HOST_ADDRESS'
   | 'LONGSHORE_HOST_ID';
 
-export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'subAgents' | 'questions' | 'forks' | 'service'> {
+export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversation' | 'subAgents' | 'questions' | 'forks' | 'places' | 'service'> {
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
     Partial<Pick<Config, OptionalSetting>> &
     WebhookSettings;
@@ -37,6 +40,11 @@ const config = z.looseObject({
   LONGSHORE_RETENTION: z
     .union([z.literal('0'), z.string().refine((text) => (duration.safeParse(text).data ?? 0) > 0, 'give a duration such as 365d')])
     .optional(),
+  LONGSHORE_LIMITS: z
+    .string()
+    .refine((text) => readLimits(text) !== undefined, 'write names of limits with numbers, such as runningTurns=20')
+    .optional(),
+  LONGSHORE_MAX_RUNNING_TURNS: z.number().int().min(1, 'give a number of turns from 1').optional(),
   LONGSHORE_ENCRYPTION_KEYS: z.string().optional(),
   LONGSHORE_PUBLIC_URL: z
     .string()

@@ -40,6 +40,7 @@ const sandboxes = (summary: string, maximumAttempts?: number) =>
 
 export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } =
   records;
+export const { askForPlace, leavePlace } = records;
 
 /** Calls the model for a step; the summary names the step. */
 export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`).callModel(args);

@@ -5,12 +5,14 @@ import { askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals
 import type { Approval, ConversationData, PauseWish, Resolution } from './state/conversation-data.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
+import { hasPlace } from './state/place-state.ts';
 import { startJudging } from './judge-approval.ts';
 import { recordRequest, resolve } from './record-approval.ts';
 import { beginPause } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
+import { giveBackPlace } from './turn-place.ts';
 
 const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
 const EXPIRED = 'No answer in time.';
@@ -70,6 +72,8 @@ async function askAll(running: RunningConversation, place: StepPlace, asked: Pro
   const isJudged = ({ pending }: Approval) => asked.some(({ callId, auto }) => callId === pending.callId && auto);
   const judging = data.approvals.filter(isJudged).map((approval) => startJudging(running, place, approval));
   await Promise.all(data.approvals.filter((approval) => !isJudged(approval)).map((approval) => recordRequest(running, approval)));
+  // A person may take days. A judge takes seconds, and says itself when it hands over.
+  if (hasPlace(data) && asked.some(({ auto }) => !auto)) await giveBackPlace(running);
   await untilAnswered(running);
   await Promise.all(judging.map((judge) => judge.end()));
   for (const call of asked) takeOverEdits(data.approvals, call);

@@ -4,6 +4,7 @@ import { askApproval } from './state/approval-state.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
 import type { Approval, ConversationData, OpenQuestion, Resolution } from './state/conversation-data.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
+import { hasPlace, isAway } from './state/place-state.ts';
 import { closeQuestion } from './state/questions.ts';
 import { startJudging } from './judge-approval.ts';
 import { expire, refusedSettlementOf } from './approve-calls.ts';
@@ -11,6 +12,7 @@ import { recordRequest, resolve } from './record-approval.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
+import { giveBackPlace, regainPlace } from './turn-place.ts';
 
 /** The code that made calls. When it has ended, its approvals that still wait for an answer are withdrawn. */
 export interface Code {
@@ -64,8 +66,12 @@ export async function askForServer(running: RunningConversation, place: StepPlac
   // A person who thinks does not use up the time of the conversation, unless other calls work meanwhile.
   const isAlone = data.runningCalls.length === 1;
   if (isAlone) stopWork(data, Date.now());
+  const gaveBack = isAlone && hasPlace(data);
+  if (gaveBack) await giveBackPlace(running);
   const { settlement, message } = (await askAboutMethod(running, place, code, question)) ?? ANSWERED;
   if (isAlone && !data.paused) startWork(data, Date.now());
+  // Its call works again as soon as it has the answer.
+  if (gaveBack && isAway(data)) await regainPlace(running, 'call', () => code.ended);
   await settle(running, place, question, settlement, message);
   closeQuestion(asked);
 }

@@ -4,11 +4,13 @@ import { attachCall, type AttachEnd, type Round } from './attach-call.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
+import { hasPlace } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
 import { untilAdmitted, untilReady } from './sub-agents.ts';
+import { giveBackPlace } from './turn-place.ts';
 
 /** Attaches to a call of an agent tool, and again when the sub-agents that it waits for have ended. `detached` when the turn has to end before. */
 export async function followSubAgent(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<AttachEnd> {
@@ -24,7 +26,10 @@ export async function followSubAgent(running: RunningConversation, place: StepPl
   }
 }
 
-/** Waits for work, and lets the sandbox rest while all of its calls wait for sub-agents or clients. */
+/**
+ * Waits for work, and lets the sandbox rest while all of its calls wait for sub-agents or clients. The turn gives its place back meanwhile: a turn that has one never
+ * waits for another turn.
+ */
 export async function restingMeanwhile<T>(running: RunningConversation, work: Promise<T>): Promise<T> {
   let over = false;
   const resting = restBetween(running, () => over);
@@ -50,6 +55,7 @@ async function restBetween(running: RunningConversation, isOver: () => boolean):
     }
     stopWork(data, Date.now());
     await running.save();
+    if (hasPlace(data)) await giveBackPlace(running);
     await rest(running, () => interrupted() || pauseIsDue(data, 'call') || attached());
     if (!data.paused) startWork(data, Date.now());
   }

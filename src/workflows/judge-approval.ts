@@ -3,9 +3,11 @@ import type { JudgeCallResult } from '../contracts/judging.ts';
 import { judgeCall } from './activities.ts';
 import { recordRequest, resolve } from './record-approval.ts';
 import type { Approval } from './state/conversation-data.ts';
+import { hasPlace } from './state/place-state.ts';
 import { countJudging, takeVerdict, whyNotJudged } from './state/judge-state.ts';
 import { endedByCancel, type RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
+import { giveBackPlace } from './turn-place.ts';
 
 const JUDGE = 'judge';
 const UNATTENDED = 'this conversation is unattended, and the judge has not allowed the call';
@@ -75,8 +77,10 @@ async function apply(running: RunningConversation, approval: Approval, hash: str
   }
 }
 
-/** The status is saved first: a client that reads the event finds the approval in the status, with why a person is asked. */
+/** The status is saved first: a client that reads the event finds the approval in the status, with why a person is asked. Another turn may run until the answer. */
 async function askPerson(running: RunningConversation, approval: Approval): Promise<void> {
   await running.save();
   if (approval.answer === undefined && !approval.claimed) await recordRequest(running, approval);
+  const { data } = running;
+  if (approval.answer === undefined && hasPlace(data) && data.runningCalls.length === 0) await giveBackPlace(running);
 }

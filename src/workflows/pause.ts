@@ -2,9 +2,11 @@ import { freezeSandbox, wakeSandbox } from './activities.ts';
 import { startWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { enterPause, pauseIsDue } from './state/pause-state.ts';
+import { hasPlace } from './state/place-state.ts';
 import { changeTier, rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 import { isShared } from './state/sub-agents.ts';
+import { giveBackPlace } from './turn-place.ts';
 
 /**
  * Rests while a pause is due at this moment (`step`: between steps; `call`: during a step, where only a pause `now` counts).
@@ -23,13 +25,14 @@ export async function restWhilePaused(running: RunningConversation, moment: 'ste
   }
 }
 
-/** Turns a requested pause into a pause, saves the status, and for a pause `now` freezes the sandbox. Returns whether it was a pause `now`. */
+/** Turns a requested pause into a pause, saves the status, and for a pause `now` freezes the sandbox. Others may run meanwhile. Returns whether it was a pause `now`. */
 export async function beginPause(running: RunningConversation): Promise<boolean> {
   const { data } = running;
   const wish = enterPause(data, Date.now());
   if (wish === undefined) return false;
   if (wish.mode === 'now' && (data.sandboxTier === 'running' || isShared(data))) await freezeForPause(running);
   await running.save();
+  if (hasPlace(data)) await giveBackPlace(running);
   return wish.mode === 'now';
 }
 

@@ -22,6 +22,7 @@ import { takeAnswer } from './state/client-calls.ts';
 import { closeConversation, dropQueue, endTurn, judgeMessage, takeMessage, takeWake, wishContext } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
 import { takeFork } from './state/fork-state.ts';
+import { placeTurn } from './state/place-state.ts';
 import { takeQuestion } from './state/questions.ts';
 import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
@@ -104,6 +105,9 @@ function registerSignals(running: RunningConversation): void {
   setHandler(messages.subAgentEnded, (args) => onSignal(() => takeEnd(running, args)), { description: 'A sub-agent of this conversation reports its end.' });
   setHandler(messages.subAgentHasPlace, (args) => running.change(() => placeSubAgent(data, signalArgs(args).callId)), {
     description: 'A sub-agent that waits has a place in the tree of conversations.',
+  });
+  setHandler(messages.turnHasPlace, (args) => running.change(() => placeTurn(data, signalArgs(args).turnId)), {
+    description: 'The turn, which waits because as many run as may, has got a place; a worker sends it.',
   });
   setHandler(messages.compact, (args) => onSignal(() => wishContext(data, newId('cmp'), signalArgs(args).undo === true)), {
     description: 'Leave older steps out of the prompts, before the next step. {"undo": true} takes the newest of these changes back.',

@@ -4,12 +4,14 @@ import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './at
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
+import { isAway } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { followClientTool } from './follow-client-tool.ts';
 import { followSubAgent, restingMeanwhile } from './follow-sub-agent.ts';
 import { followScript } from './run-script.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
+import { regainPlace } from './turn-place.ts';
 
 type CallEnd = [ProposedCall, AttachEnd];
 
@@ -26,6 +28,7 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
   for (const batch of batches(calls)) {
     for (let waiting = batch; waiting.length > 0;) {
       if (pauseIsDue(data, 'call')) await restWhilePaused(running, 'call');
+      if (isAway(data)) await workAgain(running);
       if (mustEnd(data)) {
         await Promise.all(waiting.map((call) => abandon(running, place, call, started.has(call.callId))));
         break;
@@ -43,6 +46,16 @@ export async function runCalls(running: RunningConversation, place: StepPlace, c
     }
   }
   return succeeded;
+}
+
+/** Waits for the place of the turn, and while a pause is due. */
+async function workAgain(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  for (;;) {
+    await regainPlace(running, 'call');
+    if (!pauseIsDue(data, 'call') || mustEnd(data)) return;
+    await restWhilePaused(running, 'call');
+  }
 }
 
 interface SortedEnds {

@@ -8,11 +8,13 @@ import { startWork, stopWork } from './state/budget-state.ts';
 import { untilAnswered } from './follow-client-tool.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
+import { hasPlace, isAway } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';
 import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 import { untilAdmitted, untilReady } from './sub-agents.ts';
+import { giveBackPlace, regainPlace } from './turn-place.ts';
 
 /** One call whose code calls tools, with the state of all calls under it. */
 interface Script {
@@ -114,7 +116,7 @@ function isLetGo({ outcome }: AttachEnd): boolean {
   return outcome === 'detached' || outcome === 'cancelled';
 }
 
-/** Attaches when no pause and no rest prevents it; `cancelled` when the turn has to end. */
+/** Attaches when the turn has its place, and no pause and no rest prevents it; `cancelled` when the turn has to end. */
 async function attachWithin(script: Script, call: ProposedCall, open: string[]): Promise<AttachEnd> {
   const { running, place } = script;
   const { data } = running;
@@ -124,7 +126,7 @@ async function attachWithin(script: Script, call: ProposedCall, open: string[]):
   }
   script.busy += 1;
   try {
-    await condition(() => mustEnd(data) || (!script.resting && !pauseIsDue(data, 'call')));
+    await condition(() => mustEnd(data) || (!script.resting && !pauseIsDue(data, 'call') && !isAway(data)));
     if (mustEnd(data)) return { outcome: 'cancelled' };
     script.attached += 1;
     beginAttach(data, call.callId);
@@ -141,15 +143,20 @@ async function keepRest(script: Script): Promise<void> {
   const { running } = script;
   const { data } = running;
   for (;;) {
-    await condition(() => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy === 0);
+    await condition(() => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy === 0 || isAway(data));
     if (script.over || mustEnd(data)) return;
     if (pauseIsDue(data, 'call')) {
       await holdForPause(script);
       continue;
     }
+    if (script.busy > 0) {
+      await regainPlace(running, 'call', () => script.over);
+      continue;
+    }
     script.resting = true;
     stopWork(data, Date.now());
     await running.save();
+    if (hasPlace(data)) await giveBackPlace(running);
     await rest(running, () => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy > 0);
     if (!data.paused) startWork(data, Date.now());
     script.resting = false;

@@ -11,10 +11,12 @@ import { isOfUser } from './state/judge-state.ts';
 import { offerLimits } from './state/sub-agents.ts';
 import { countStep, finishTurn, mustEnd, takeSteers } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
+import { beginAsking, placeOf, takePlaceOf } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
 import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
 import { newId, unlessEnded, type RunningConversation } from './running.ts';
+import { regainPlace } from './turn-place.ts';
 
 /** Patch id. Conversations that started before the patch call the model again even after code that called only behaviors. */
 const NOTED_BY_CODE = 'noted-by-code';
@@ -38,7 +40,9 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
   const end = await answer(running, turn);
   if (turn.called && data.limits.checkpoints === 'turn') await keepCheckpoint(running, { turnId: turn.turnId });
   finishTurn(data, Date.now(), () => newId('turn'));
-  await running.saveWith((status) => recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, status }));
+  await running.saveWith((status) =>
+    recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, ...(turn.counted && { counted: true as const }), status }),
+  );
   if (data.limits.persist !== false) return;
   await changeTier(running, () => destroySandbox('turn ended', data.conversationId));
   await running.save();
@@ -143,8 +147,10 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   const stepId = newId('step');
   const step = turn.steps++;
   running.show();
+  const wasCounted = beginAsking(turn);
   const answered = await callModelUnlessEnded(running, turn, stepId, step);
   if (answered === 'ended') return { outcome: endingOf(turn) };
+  takePlaceOf(turn, answered, wasCounted);
   if (answered.accepted) turn.unaccepted = [];
   if (answered.outcome === 'failed' && !lackedMessages(turn, answered)) return { outcome: 'failed', message: answered.message };
   if (answered.outcome === 'unaffordable') return { outcome: 'failed', message: usedUp('tokens', data.limits.budget.tokens, answered.needs) };
@@ -187,6 +193,7 @@ function endWith(turn: Turn, stepId: string, answer: AnswerCheck): TurnEnd | und
 async function withoutAnswer(running: RunningConversation, turn: Turn, answered: CallModelResult): Promise<undefined> {
   turn.steps -= 1;
   if (answered.outcome === 'exhausted') running.data.storedBytes = answered.storedBytes;
+  if (answered.outcome === 'waits') await regainPlace(running, 'step', () => turn.ending !== undefined, answered.waits);
   if (answered.outcome === 'compact') await compactForStep(running, turn, answered.reason);
 }
 
@@ -226,6 +233,7 @@ function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: 
     ...(turn.outputOf !== undefined && { outputOf: turn.outputOf }),
     ...(turn.repairs && { repairs: turn.repairs }),
     ...(accepts && { accepts }),
+    place: placeOf(data),
     ...(step <= LAST_OF_COMMAND && isByUser(data, turn) && { mayBeCommand: true as const }),
   };
   return unlessEnded(running, () => callModel(args));

@@ -57,7 +57,13 @@ const TURN: Work[] = [
     const events = ['a', 'b', 'a'].map((text) => ({ type: 'note' as const, turnId, data: { text } }));
     return createSaveStatus({ store: over })({ status: statusOf(conversationId), events });
   },
-  (over, conversationId) => createFinishTurn({ store: over })({ conversationId, turnId, outcome: 'finished', status: statusOf(conversationId) }),
+  (over, conversationId) =>
+    createFinishTurn({ store: over, desk: { leave: async () => undefined } })({
+      conversationId,
+      turnId,
+      outcome: 'finished',
+      status: statusOf(conversationId),
+    }),
 ];
 
 function attemptAt(work: Work, activityId: string, over: Store, conversationId: string, attempt: number): Promise<unknown> {

@@ -132,7 +132,7 @@ test.each([
   await ask(saying(`\`\`\`json\n${JSON.stringify({ high })}\n\`\`\``), args);
   const row = await store.conversations.get(args.conversationId);
   if (!row) throw new Error('there is no row');
-  const finishTurn = createFinishTurn({ store });
+  const finishTurn = createFinishTurn({ store, desk: { leave: async () => undefined } });
   const end: FinishTurnArgs = { conversationId: args.conversationId, turnId: 'turn_1', outcome: 'finished', answeredIn: args.stepId, status: row.status };
   await new MockActivityEnvironment().run<[FinishTurnArgs], void, typeof finishTurn>(finishTurn, end);
   const events = await store.events.read(args.conversationId, 0);

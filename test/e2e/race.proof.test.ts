@@ -102,6 +102,7 @@ test('two workers that run one call at the same moment start its command once an
     startConversation: () => Promise.reject(new Error('nothing is started here')),
     forks: { tell: async () => undefined },
     questions: { tell: async () => undefined },
+    places: { limits: {}, tell: async () => undefined },
     subAgents: {
       start: async () => undefined,
       send: async () => undefined,

@@ -41,6 +41,12 @@ export const untilCancelled: Answer = async () => {
   return await context.cancelled;
 };
 
+/** A command in the world's sandbox; it continues with or without a follower, until the test or a kill ends it. */
+export class Command {
+  state: 'running' | 'ended' | 'killed' = 'running';
+  attaches = 0;
+}
+
 /** Waits for a condition, up to half a minute. */
 export async function until(condition: () => Promise<boolean>, problem: () => string): Promise<void> {
   const deadline = Date.now() + 180_000;

@@ -14,6 +14,7 @@ import type {
   ProposedCall,
 } from '../../src/contracts/activities.ts';
 import type { JudgeCallArgs, JudgeCallResult } from '../../src/contracts/judging.ts';
+import type { PlaceAnswer } from '../../src/contracts/places/turn-place.ts';
 import type { CompactContextResult } from '../../src/contracts/transcript.ts';
 import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
@@ -21,10 +22,10 @@ import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
-import { asks, until, type Answer } from './answers.ts';
+import { asks, Command, until, type Answer } from './answers.ts';
 import { WebhookSenders } from './webhook-senders.ts';
 
-export { asks, toolCall, until, untilCancelled, type Answer } from './answers.ts';
+export { asks, Command, toolCall, until, untilCancelled, type Answer } from './answers.ts';
 
 export type ToolScript = (args: ExecuteToolArgs, world: World) => Promise<ExecuteToolResult>;
 
@@ -39,6 +40,8 @@ export class World {
   /** How compactions end; `changed` when nothing is said. */
   readonly compactions: CompactContextResult[] = [];
   compact: () => Promise<CompactContextResult> = async () => this.compactions.shift() ?? { changed: true };
+  /** Answers to `askForPlace`; then that the turn has its place. */
+  readonly places: PlaceAnswer[] = [];
   tool: ToolScript = async () => ({ outcome: 'finished', isError: false, sandboxTier: 'running' });
   judge: (args: JudgeCallArgs) => Promise<JudgeCallResult> = async () => ({ verdict: 'hand-over', reason: 'Not asked by the test.' });
   files: ConversationActivities['forkSandbox'] = async () => ({ outcome: 'ready', sandboxTier: 'none' });
@@ -49,7 +52,7 @@ export class World {
   hindered = 0;
   /** Model calls accept no messages and do not say so: they are ended before they do, or their worker is of an earlier version. */
   acceptsNothing = false;
-  /** Activities that fail for good, with what they say. */
+  /** Activities that fail for good. */
   readonly broken = new Map<string, string>();
   sandboxTier: SandboxTier = 'none';
   readonly commands = new Map<string, Command>();
@@ -103,12 +106,6 @@ export class World {
       () => `${activity} not asked for ${times} times; ${this.names().join(', ')}`,
     );
   }
-}
-
-/** A command in the world's sandbox; it continues with or without a follower, until the test or a kill ends it. */
-export class Command {
-  state: 'running' | 'ended' | 'killed' = 'running';
-  attaches = 0;
 }
 
 /** A tool that starts a command and follows it as the real executor does: a cancelled one lets go, a killed command is interrupted. */
@@ -272,6 +269,8 @@ export class Stage {
       rewindConversation: async (args) => (enter('rewindConversation', args), { ...args, before: 'cp_before', written: 1, removed: 0, failed: 0 }),
       forkSandbox: async (args) => enter('forkSandbox', args).files(args),
       reportEnd: async (args) => void enter('reportEnd', args),
+      askForPlace: async (args) => enter('askForPlace', args).places.shift() ?? { outcome: 'counted' },
+      leavePlace: async (args) => void enter('leavePlace', args),
       startScheduled: async (args) => {
         this.scheduled.push(args);
         return { conversationId: scheduledConversationId(args.scheduledBy) };

@@ -12,6 +12,7 @@ const limits = {
   requestsPerMinute: count.meta({ description: 'At all processes together', example: 600 }),
   streams: count.meta({ description: 'Streams and waiting requests that each key may have open at one process', example: 20 }),
   runningConversations: count.meta({ description: 'Conversations of the tenant in which a turn runs', example: 10 }),
+  runningTurns: count.meta({ description: 'Turns of the tenant that run at the same time; others wait in order. A key has no such limit', example: 20 }),
   tokensPerDay: count.meta({ description: 'Tokens of model calls in the last 24 hours', example: 1_000_000 }),
   costUsdPerDay: z.number().min(0).optional().meta({ description: 'US dollars of model calls in the last 24 hours', example: 5 }),
 };

@@ -21,6 +21,7 @@ export function limitsCommand(cli: Cli): Command {
     .option('--requests-per-minute <number>', 'at all processes together', wholeNumber)
     .option('--streams <number>', 'streams and waiting requests that each key may have open at one process', wholeNumber)
     .option('--running-conversations <number>', 'conversations of the tenant in which a turn runs', wholeNumber)
+    .option('--running-turns <number>', 'turns of a tenant that run at the same time; others wait in order', wholeNumber)
     .option('--tokens-per-day <number>', 'tokens of model calls in the last 24 hours', wholeNumber)
     .option('--cost-usd-per-day <amount>', 'US dollars of model calls in the last 24 hours', amount)
     .action((options: SetLimitsOptions) =>

@@ -2,6 +2,7 @@ import { shortTime } from '../../common/short-time.ts';
 import { nameOfMedia, type AttachmentFacts } from '../../contracts/attachments/media.ts';
 import type { ConversationEvent, EventData, EventOf, EventType } from '../../contracts/events.ts';
 import { planLines } from '../../common/plan-text.ts';
+import { placeText } from '../../contracts/places/turn-place.ts';
 import { countDone } from '../../contracts/plan/plan.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
@@ -48,6 +49,7 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
     kind: 'user',
     text: [visibleText(text), ...attachments.map(attachmentLine)].filter((line) => line !== '').join('\n'),
   }),
+  'turn.waiting': (data) => ({ kind: 'note', text: `… the turn ${visibleLine(placeText(data))}` }),
   'tool.requested': (data) => ({
     kind: 'call',
     text: `→ ${data.arguments ? callText(data.tool, data.arguments) : `${visibleLine(data.tool)} (${data.argumentsBytes} bytes of arguments)`}`,

@@ -23,6 +23,22 @@ export interface PlaceArgs {
   parentId?: string;
 }
 
+/** Arguments of what asks for a place before it works. Absent from workers of earlier versions, whose turns are not counted. */
+export interface AsksForPlace {
+  place?: Pick<PlaceArgs, 'parentId'>;
+}
+
+export interface CountedTurn {
+  /** The turn may have a place among those that run, and gives it back at its end. */
+  counted?: true;
+}
+
+/** The model was not called: the turn has no place. Without `waits`, it could not be asked for now. */
+export interface NoPlace {
+  outcome: 'waits';
+  waits?: WaitsForPlace;
+}
+
 export interface LeavePlaceArgs {
   conversationId: string;
   turnId: string;

@@ -232,6 +232,9 @@ export const agentSchema = z.strictObject({
     .optional()
     .describe('Whether the model is told what the AGENTS.md in the working directory of its sandbox says, as a note that is marked as data. Default on.'),
   plan: z.boolean().optional().describe('Whether the agent has plan:write, with which it keeps a list of steps that people see while it works. Default false.'),
+  maxRunningTurns: count
+    .optional()
+    .describe('Turns of all conversations of the agent that run at the same time; others wait in order. Default: no limit of its own.'),
   clientTools: clientToolsSchema
     .optional()
     .describe('Tools that clients run: pages, editors, services. The tool of the name open_file is client:open_file in rules.'),

@@ -37,6 +37,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     plan,
     skills,
     agentsMd,
+    maxRunningTurns,
     ...rest
   } = parsed.data;
   const { assets } = sandbox;
@@ -62,6 +63,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     ...judgeOf(judge, approval, source),
     ...(agents && { agents: Object.fromEntries(Object.entries(agents).map(([name, use]) => [name, subAgentOf(use)])) }),
     ...clientToolsOf({ clientTools, clientToolsFromRequests }),
+    ...(maxRunningTurns !== undefined && { maxRunningTurns }),
   };
 }
 

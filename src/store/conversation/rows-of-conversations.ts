@@ -8,6 +8,7 @@ import { createPlans, type Plans } from './plans.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
 import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
 import { createTreePlaces, type TreePlaces } from './tree-places.ts';
+import { createTurnPlaces, type TurnPlaces } from './turn-places.ts';
 
 /** What hangs on conversations. */
 export interface RowsOfConversations {
@@ -19,6 +20,7 @@ export interface RowsOfConversations {
   sandboxUses: SandboxUses;
   skills: SkillRows;
   treePlaces: TreePlaces;
+  turnPlaces: TurnPlaces;
 }
 
 export function createRowsOfConversations(parts: { database: Database; announcer: Announcer }): RowsOfConversations {
@@ -31,5 +33,6 @@ export function createRowsOfConversations(parts: { database: Database; announcer
     sandboxUses: createSandboxUses(parts),
     skills: createSkillRows(parts),
     treePlaces: createTreePlaces(parts),
+    turnPlaces: createTurnPlaces(parts),
   };
 }

@@ -30,6 +30,7 @@ export const resume = defineSignal<[ResumeArgs?]>('resume');
 export const wake = defineSignal<[WakeArgs?]>('wake');
 export const subAgentEnded = defineSignal<[SubAgentEnd?]>('subAgentEnded');
 export const subAgentHasPlace = defineSignal<[{ callId: string }?]>('subAgentHasPlace');
+export const turnHasPlace = defineSignal<[{ turnId: string }?]>('turnHasPlace');
 export const compact = defineSignal<[CompactArgs?]>('compact');
 export const serverAsks = defineSignal<[ServerAsks<ProposedCall>?]>('serverAsks');
 export const clientAnswered = defineSignal<[ClientAnsweredArgs?]>('clientAnswered');

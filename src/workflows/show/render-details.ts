@@ -3,6 +3,7 @@ import type { AllowedTool, BudgetKind, ConversationStatus, PauseReason } from '.
 import { codeSpan } from '../../contracts/markdown.ts';
 import { PLAN_MARKS } from '../../common/plan-text.ts';
 import type { ShownForks } from '../../contracts/forks/fork.ts';
+import type { WaitsForPlace } from '../../contracts/places/turn-place.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import { cutMiddle, splitMiddle, visibleJson, visibleLine } from '../../contracts/visible-text.ts';
 import { budgetLeft } from '../state/budget-state.ts';
@@ -34,6 +35,7 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
   if (data.subAgents.length > 0) lines.push(renderSubAgents(data));
   if (status.runningCalls.length > 0) lines.push(`Running: ${status.runningCalls.map(({ callId, tool }) => code(`${tool} ${callId}`)).join(', ')}`);
   if (status.waitingCalls) lines.push(renderWaiting(status.waitingCalls));
+  if (status.waitsForPlace) lines.push(renderPlace(status.waitsForPlace));
   if (status.allowedTools) lines.push(renderAllowed(status.allowedTools));
   if (status.paused) lines.push(renderPause(status.paused));
   lines.push(...renderPlan(data.plan));
@@ -57,6 +59,11 @@ function renderWaiting(calls: WaitingCall[]): string {
   });
   const left = calls.length - shown.length;
   return `Waits for a client: ${shown.join(', ')}${left === 0 ? '' : `, and ${left} more`}`;
+}
+
+function renderPlace({ limit, name, running, allowed }: WaitsForPlace): string {
+  const whose = limit === 'installation' ? 'the installation' : `${limit} ${code(name ?? '')}`;
+  return `**Waits for a free place:** ${running} of ${allowed} running turns of ${whose}`;
 }
 
 /** Where it comes from, if no client started it. */

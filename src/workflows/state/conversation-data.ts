@@ -15,6 +15,7 @@ import type {
 import type { ImportedFrom } from '../../contracts/imports/import.ts';
 import type { ForkInput, ShownForks } from '../../contracts/forks/fork.ts';
 import type { ContextWish } from '../../contracts/transcript.ts';
+import type { WaitsForPlace } from '../../contracts/places/turn-place.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
 import type { Parent } from '../../contracts/sub-agent.ts';
@@ -48,6 +49,14 @@ export interface Turn {
   ending?: TurnEnding;
   /** Why the turn fails with its running step. */
   fails?: string;
+  /** It may have a place among the turns that run; absent while no limit counts it. */
+  counted?: true;
+  /** It has no place, and asks before it works again. */
+  away?: true;
+  /** A worker has said that it has got a place since it asked. */
+  placed?: true;
+  /** What it waits for in the line. */
+  waits?: WaitsForPlace;
   /** What the questions of its calls to the model have used, as far as it is counted, by the ids of the calls. */
   asked?: Record<string, Usage>;
 }

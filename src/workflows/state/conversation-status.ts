@@ -59,5 +59,6 @@ export function statusOf(data: ConversationData, nowMs: number): ConversationSta
     ...rememberedIn(data),
     runningCalls: [...data.runningCalls],
     ...(waiting.length > 0 && { waitingCalls: waiting }),
+    ...(turn?.waits && { waitsForPlace: turn.waits }),
   };
 }

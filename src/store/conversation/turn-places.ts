@@ -1,0 +1,70 @@
+import type { LeavePlaceArgs, PlaceArgs, WaitsForPlace } from '../../contracts/places/turn-place.ts';
+import { toJsonText } from '../database/json-text.ts';
+import type { Database } from '../database/database.ts';
+
+/** How many turns may run at the same time, where operators have set nothing else for a tenant. What is absent is not limited. */
+export interface TurnLimits {
+  /** Of all tenants together. */
+  installation?: number;
+  tenant?: number;
+}
+
+/** A turn that has got a place and may not know of it. */
+export interface PlacedTurn {
+  conversationId: string;
+  turnId: string;
+  /** Number of the place: a turn may get several, one after the other. */
+  given: number;
+}
+
+/** `over`: the turn can run no more, and is not counted. */
+export type TurnPlace = { outcome: 'held' | 'over' } | { outcome: 'waits'; waits: WaitsForPlace };
+
+/**
+ * Places of running turns. Within a tenant they are given in order; between tenants, the one that has got none for the longest time comes next. Each function
+ * gives all that are free, and returns those who do not know of it.
+ */
+export interface TurnPlaces {
+  /** Asks for a place, once for each turn. `agentMost`: what the file of the agent allows. */
+  ask(asking: PlaceArgs & { agentMost?: number | undefined }, limits: TurnLimits): Promise<{ place: TurnPlace; others: PlacedTurn[] }>;
+  /** Gives a place back, at the end of the turn or for a time, in which it keeps its position in the line. */
+  leave(turn: LeavePlaceArgs, how: 'ends' | 'rests', limits: TurnLimits): Promise<PlacedTurn[]>;
+  /** Takes back the places of turns that ended without giving them back. */
+  sweep(limits: TurnLimits): Promise<PlacedTurn[]>;
+  /** This turn knows of its place. */
+  told(turn: PlacedTurn): Promise<void>;
+}
+
+const ASK = 'select longshore_ask_for_turn_place($1::json, $2::json) as answer';
+const LEAVE = 'select longshore_leave_turn_place($1, $2, $3, $4::json) as placed';
+const SWEEP = 'select longshore_sweep_turn_places($1::json) as placed';
+const TOLD = 'update turn_places set told = true where conversation_id = $1 and turn_id = $2 and given = $3';
+
+interface Answer {
+  outcome: 'held' | 'over' | 'waits';
+  waits?: Omit<WaitsForPlace, 'name'> & { name: string | null };
+  others: PlacedTurn[];
+}
+
+export function createTurnPlaces({ database }: { database: Database }): TurnPlaces {
+  const placed = async (name: string, sql: string, values: (string | boolean)[]) => {
+    const [row] = await database.query<{ placed: PlacedTurn[] }>(name, sql, values);
+    return row?.placed ?? [];
+  };
+  return {
+    async ask(asking, limits) {
+      const [row] = await database.query<{ answer: Answer }>('turnPlaces.ask', ASK, [toJsonText(asking), toJsonText(limits)]);
+      const { outcome, waits, others } = row?.answer ?? { outcome: 'over', others: [] };
+      return { place: outcome === 'waits' && waits ? { outcome, waits: named(waits) } : { outcome: outcome === 'held' ? 'held' : 'over' }, others };
+    },
+    leave: ({ conversationId, turnId }, how, limits) => placed('turnPlaces.leave', LEAVE, [conversationId, turnId, how === 'ends', toJsonText(limits)]),
+    sweep: (limits) => placed('turnPlaces.sweep', SWEEP, [toJsonText(limits)]),
+    async told({ conversationId, turnId, given }) {
+      await database.query('turnPlaces.told', TOLD, [conversationId, turnId, given]);
+    },
+  };
+}
+
+function named({ name, ...waits }: NonNullable<Answer['waits']>): WaitsForPlace {
+  return { ...waits, ...(name !== null && { name }) };
+}
