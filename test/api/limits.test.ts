@@ -149,6 +149,10 @@ test('operators list and set limits over HTTP; a key of a tenant does neither', 
   expect([refused.status, (await refused.json() as { code: string }).code]).toEqual([404, 'KEY_NOT_FOUND']); // prettier-ignore
   expect((await put(operator, { key: 'nosuchkey123' })).status).toBe(200);
   expect((await put(operator, {})).status).toBe(400);
+  // Turns belong to tenants.
+  const ofKey = await put(operator, { key: 'nosuchkey123', runningTurns: 1 });
+  const why = 'options of limits.set: runningTurns of a key: a turn belongs to a tenant. Name the tenant';
+  expect([ofKey.status, ((await ofKey.json()) as { detail: string }).detail]).toEqual([400, why]);
   expect((await put(operator, { tenant: 'acme', streams: -1 })).status).toBe(400);
   await put(operator, { tenant: 'acme' });
   expect((await installation.longshore.limits.list()).filter(({ tenant }) => tenant === 'acme')).toEqual([]);

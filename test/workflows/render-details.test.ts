@@ -1,11 +1,13 @@
 import * as fc from 'fast-check';
 import type { ProposedCall } from '../../src/contracts/activities.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
+import type { WaitsForPlace } from '../../src/contracts/places/turn-place.ts';
 import { shownPlan } from '../../src/common/plan-text.ts';
 import { askApproval } from '../../src/workflows/state/approval-state.ts';
 import { beginWait, openClientCall } from '../../src/workflows/state/client-calls.ts';
-import { carryConversation, openConversation } from '../../src/workflows/state/conversation-state.ts';
+import { carryConversation, openConversation, startTurn } from '../../src/workflows/state/conversation-state.ts';
 import { takeFork } from '../../src/workflows/state/fork-state.ts';
+import { standInLine } from '../../src/workflows/state/place-state.ts';
 import { renderDetails } from '../../src/workflows/show/render-details.ts';
 
 const limits = { budget: {}, freezeAfterMs: 0, stopAfterMs: 0, onClose: 'destroy', approvalTimeoutMs: 0 } as const;
@@ -136,4 +138,27 @@ test('the newest forks are named, and how many more there are; what is no id of 
   expect(renderDetails(data, 0)).toContain('Forks: [`conv_7`](https://a.example/v1/conversations/conv_7), [');
   const { forks } = openConversation({ ...open(), carried: carryConversation(data) });
   expect(forks).toEqual(data.forks);
+});
+
+test('a turn that waits for a place says which limit is reached, and the name of a tenant is not Markdown', () => {
+  const data = openConversation({
+    conversationId: 'conv_1',
+    agentId: 'a',
+    userId: 'u',
+    tenantId: 't',
+    limits,
+    firstMessage: { messageId: 'm', turnId: 'turn_1' },
+  });
+  const turn = startTurn(data, 0);
+  if (!turn) throw new Error('no turn has started');
+  const detailsOfWait = (waits: WaitsForPlace) => {
+    standInLine(data, turn, waits);
+    return renderDetails(data, 0).split('\n\n');
+  };
+  const line = (text: string) => `**Waits for a free place:** ${text}`;
+  expect(detailsOfWait({ limit: 'tenant', name: '[acme](http://evil)', running: 3, allowed: 3 })).toContain(
+    line('3 of 3 running turns of tenant `[acme](http://evil)`'),
+  );
+  expect(detailsOfWait({ limit: 'agent', name: 'fixer', running: 5, allowed: 2 })).toContain(line('5 of 2 running turns of agent `fixer`'));
+  expect(detailsOfWait({ limit: 'installation', running: 9, allowed: 9 })).toContain(line('9 of 9 running turns of the installation'));
 });

@@ -21,3 +21,12 @@ test('a plan is told as a list of its steps, of which none begins another line',
   const told = createNarration()({ ...event({ callId: 'call_1', items }), type: 'plan.changed' } as ConversationEvent);
   expect(told).toEqual([{ kind: 'note', text: '☰ plan: 1 of 2 done\n  ✓ Look\\n\\u001b[2J\n  ▸ Repair' }]);
 });
+
+test('a turn that waits says for what, without what a terminal would obey', () => {
+  const waiting = (data: object) => createNarration()({ ...event(data), type: 'turn.waiting' } as ConversationEvent);
+  const line = (text: string) => [{ kind: 'note', text: `… the turn waits for a free place: ${text}` }];
+  expect(waiting({ limit: 'tenant', name: 'acme', running: 3, allowed: 3 })).toEqual(line('3 of 3 running turns of tenant acme'));
+  expect(waiting({ limit: 'agent', name: 'fixer', running: 5, allowed: 2 })).toEqual(line('5 of 2 running turns of agent fixer'));
+  expect(waiting({ limit: 'installation', running: 9, allowed: 9 })).toEqual(line('9 of 9 running turns of the installation'));
+  expect(waiting({ limit: 'tenant', name: '\u001B[2J', running: 1, allowed: 1 })).toEqual(line('1 of 1 running turns of tenant \\u001b[2J'));
+});
