@@ -1,6 +1,7 @@
 import type { ConversationActivities, ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { createAcceptMessage } from './accept-message.ts';
 import { acceptingMessages } from './accept-with-model.ts';
+import type { LeavePlaceArgs, PlaceArgs } from '../contracts/places/turn-place.ts';
 import { boundToApproval } from '../tool-calls/run/bound-to-approval.ts';
 import { createCallModel } from './call-model.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
@@ -12,7 +13,6 @@ import { translated } from './failures.ts';
 import { createForkSandbox } from './forks/fork-sandbox.ts';
 import { createFinishTurn } from './finish-turn.ts';
 import { inPlace } from './places/in-place.ts';
-import { createPlaceActivities } from './places/place-activities.ts';
 import { createTurnPlaceDesk } from './places/turn-places.ts';
 import { createHoldSubAgent } from './hold-sub-agent.ts';
 import { createInterruptCall } from './interrupt-call.ts';
@@ -38,7 +38,6 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   const parts = { ...dependencies, opened: createConversationSandboxes(dependencies) };
   const lifecycle = createSandboxLifecycle(parts);
   const desk = createTurnPlaceDesk(dependencies);
-  const places = createPlaceActivities(desk);
   return {
     default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies)),
     callModel: translated(acceptingMessages(inPlace(createCallModel(parts), { ...parts, desk }), parts)),
@@ -64,8 +63,8 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     closeSubAgent: translated(createCloseSubAgent(parts)),
     holdSubAgent: translated(createHoldSubAgent(parts)),
     reportEnd: translated(createReportEnd(parts)),
-    askForPlace: translated(places.askForPlace),
-    leavePlace: translated(places.leavePlace),
+    askForPlace: translated((args: PlaceArgs) => desk.ask(args)),
+    leavePlace: translated((args: LeavePlaceArgs) => desk.leave(args, 'rests')),
     startScheduled: translated(beating(createStartScheduled(parts))),
   };
 }

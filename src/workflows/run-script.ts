@@ -143,13 +143,13 @@ async function keepRest(script: Script): Promise<void> {
   const { running } = script;
   const { data } = running;
   for (;;) {
-    await condition(() => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy === 0 || isAway(data));
+    await condition(() => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy === 0 || needsPlace(script));
     if (script.over || mustEnd(data)) return;
     if (pauseIsDue(data, 'call')) {
       await holdForPause(script);
       continue;
     }
-    if (script.busy > 0) {
+    if (needsPlace(script)) {
       await regainPlace(running, 'call', () => script.over);
       continue;
     }
@@ -161,6 +161,11 @@ async function keepRest(script: Script): Promise<void> {
     if (!data.paused) startWork(data, Date.now());
     script.resting = false;
   }
+}
+
+/** Calls that would be attached to wait for the turn's place. */
+function needsPlace({ running, busy, attached }: Script): boolean {
+  return isAway(running.data) && busy > attached;
 }
 
 async function holdForPause(script: Script): Promise<void> {

@@ -1,5 +1,4 @@
 import { inPlace } from '../../../src/activities/places/in-place.ts';
-import { createPlaceActivities } from '../../../src/activities/places/place-activities.ts';
 import { createTurnPlaceDesk, type TurnPlaceDesk } from '../../../src/activities/places/turn-places.ts';
 import type { CallModelArgs, CallModelResult } from '../../../src/contracts/activities.ts';
 import type { Agent } from '../../../src/contracts/agent.ts';
@@ -68,7 +67,7 @@ test('whoever has got a place is told of it, and then it is stored that it knows
   const { desk, told, answers } = openDesk({ limits: { tenant: 1 } });
   answers.push({ place: { outcome: 'waits', waits }, others: [other] });
   expect(await desk.ask(turn)).toEqual({ outcome: 'waits', waits });
-  await createPlaceActivities(desk).leavePlace(turn);
+  await desk.leave(turn, 'rests');
   await desk.sweep();
   expect(told).toEqual(['told conv_2', 'stored conv_2', 'told conv_2', 'stored conv_2', 'told conv_2', 'stored conv_2']);
 });

@@ -1,4 +1,4 @@
-import { array, assert, asyncProperty, constant, constantFrom, nat, oneof, record } from 'fast-check';
+import { array, assert, asyncProperty, constantFrom, nat, oneof, record } from 'fast-check';
 import type { PlacedTurn, TurnLimits } from '../../../src/store/conversation/turn-places.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openStore } from '../../../src/store/open-store.ts';
@@ -177,71 +177,79 @@ class Rules {
   }
 }
 
+/** Does with the database what the rules are told, and compares. */
+class Comparison {
+  readonly rules: Rules;
+  readonly prefix: string;
+  constructor(limits: TurnLimits, prefix: string) {
+    this.rules = new Rules(limits);
+    this.prefix = prefix;
+  }
+
+  async begin(tenant: string, agent: string): Promise<void> {
+    const agentMost = AGENTS[agent];
+    const named = { agentId: this.prefix + agent, ...(agentMost !== undefined && { agentMost }) };
+    const row: Row = { ...(await newTurn(this.prefix + tenant, named)), state: 'waiting', position: ++this.rules.count };
+    this.rules.rows.push(row);
+    await this.ask(row);
+  }
+  async ask(row: Row): Promise<void> {
+    if (row.state === 'away') row.state = 'waiting';
+    const given = this.rules.give();
+    const { place, others } = await store.turnPlaces.ask(row, this.rules.limits);
+    expect(place.outcome).toBe(row.state === 'held' ? 'held' : 'waits');
+    const told = given.filter((name) => name !== nameOf(row));
+    await this.tell(others, told);
+  }
+  async end(row: Row, times: number): Promise<void> {
+    this.#remove(row);
+    for (let time = 0; time < times; time += 1) await this.tell(await store.turnPlaces.leave(row, 'ends', this.rules.limits), this.rules.give());
+  }
+  async rest(row: Row): Promise<void> {
+    row.state = 'away';
+    await this.tell(await store.turnPlaces.leave(row, 'rests', this.rules.limits), this.rules.give());
+  }
+  async crash(row: Row): Promise<void> {
+    this.#remove(row);
+    await endSilently(row);
+    await this.sweep();
+  }
+  async sweep(): Promise<void> {
+    await this.tell(await store.turnPlaces.sweep(this.rules.limits), this.rules.give());
+  }
+  async tell(placed: PlacedTurn[], expected: string[]): Promise<void> {
+    expect(namesOf(placed)).toEqual(expected);
+    for (const turn of placed) await store.turnPlaces.told(turn);
+  }
+  #remove(row: Row): void {
+    this.rules.rows.splice(this.rules.rows.indexOf(row), 1);
+  }
+}
+
 test('in any order of asking, leaving, resting, crashing and repeating: exactly the places that the rules give', async () => {
-  const action = oneof(
-    record({ asks: constantFrom('red', 'green', 'blue'), agentId: constantFrom('rare', 'fixer') }),
-    record({ again: nat(20) }),
-    record({ ends: nat(20), twice: constantFrom(true, false) }),
-    record({ rests: nat(20) }),
-    record({ crashes: nat(20) }),
-    record({ sweeps: constant(true) }),
-  );
+  const begins = record({ begin: constantFrom('red', 'green', 'blue'), agent: constantFrom('rare', 'fixer') });
+  const others = record({ to: nat(20), act: constantFrom('ask', 'end', 'end twice', 'rest', 'crash', 'sweep') });
+  const limited = constantFrom<TurnLimits>({ tenant: 1 }, { tenant: 2, installation: 3 }, { installation: 2 });
   let run = 0;
-  const keepsTheRules = asyncProperty(
-    array(action, { maxLength: 25 }),
-    constantFrom<TurnLimits>({ tenant: 1 }, { tenant: 2, installation: 3 }, { installation: 2 }),
-    async (actions, limits) => {
-      const rules = new Rules(limits);
-      const prefix = `${++run}-`;
-      await endAll();
-      const tell = async (placed: PlacedTurn[], expected: string[]) => {
-        expect(namesOf(placed)).toEqual(expected);
-        for (const turn of placed) await store.turnPlaces.told(turn);
-      };
-      const ask = async (row: Row) => {
-        if (row.state === 'away') row.state = 'waiting';
-        const given = rules.give();
-        const { place, others } = await store.turnPlaces.ask(row, limits);
-        expect(place.outcome).toBe(row.state === 'held' ? 'held' : 'waits');
-        await tell(
-          others,
-          given.filter((name) => name !== nameOf(row)),
-        );
-      };
-      const at = (index: number) => rules.rows[index % Math.max(1, rules.rows.length)];
-      for (const step of actions) {
-        if ('asks' in step) {
-          const agentMost = AGENTS[step.agentId];
-          const turn = await newTurn(prefix + step.asks, { agentId: prefix + step.agentId, ...(agentMost !== undefined && { agentMost }) });
-          const row: Row = { ...turn, state: 'waiting', position: ++rules.count };
-          rules.rows.push(row);
-          await ask(row);
-        } else if ('again' in step) {
-          const row = at(step.again);
-          if (row) await ask(row);
-        } else if ('ends' in step) {
-          const row = at(step.ends);
-          if (!row) continue;
-          rules.rows.splice(rules.rows.indexOf(row), 1);
-          await tell(await store.turnPlaces.leave(row, 'ends', limits), rules.give());
-          if (step.twice) await tell(await store.turnPlaces.leave(row, 'ends', limits), []);
-        } else if ('rests' in step) {
-          const row = at(step.rests);
-          if (!row) continue;
-          row.state = 'away';
-          await tell(await store.turnPlaces.leave(row, 'rests', limits), rules.give());
-        } else if ('crashes' in step) {
-          const row = at(step.crashes);
-          if (!row) continue;
-          await endSilently(row);
-          rules.rows.splice(rules.rows.indexOf(row), 1);
-          await tell(await store.turnPlaces.sweep(limits), rules.give());
-        } else await tell(await store.turnPlaces.sweep(limits), []);
-      }
-    },
-  );
-  await assert(keepsTheRules, { numRuns: 40 });
+  const keepsTheRules = asyncProperty(array(oneof(begins, others), { maxLength: 25 }), limited, async (actions, limits) => {
+    await endAll();
+    const comparison = new Comparison(limits, `${++run}-`);
+    const { rows } = comparison.rules;
+    for (const action of actions) {
+      if ('begin' in action) await comparison.begin(action.begin, action.agent);
+      else await actOn(comparison, rows[action.to % Math.max(1, rows.length)], action.act);
+    }
+  });
+  await assert(keepsTheRules, { numRuns: 60 });
 }, 180_000);
+
+async function actOn(comparison: Comparison, row: Row | undefined, act: string): Promise<void> {
+  if (!row || act === 'sweep') return comparison.sweep();
+  if (act === 'ask') return comparison.ask(row);
+  if (act === 'rest') return comparison.rest(row);
+  if (act === 'crash') return comparison.crash(row);
+  return comparison.end(row, act === 'end' ? 1 : 2);
+}
 
 test('many at the same moment, at two workers: never more than the limit, and each gets its place once', async () => {
   const limits = { tenant: 3 };
