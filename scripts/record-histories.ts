@@ -7,6 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { Context } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { AnswerCheck, ProposedCall } from '../src/contracts/activities.ts';
+import type { WaitsForPlace } from '../src/contracts/places/turn-place.ts';
 import { asks, followCommand, Stage, suspendedBy, toolCall, until, untilCancelled, type Answer, type World } from '../test/workflows/support.ts';
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
@@ -235,6 +236,36 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     const scheduledBy = { scheduleId: 'nightly', at: '2026-01-01T06:00:00.000Z' };
     const world = await stage.start((world) => world.answers.push(asks(toolCall()), asks()), {}, true, { scheduledBy, closeWhenDone: true });
     await world.handle.result();
+    return world;
+  },
+  async places(stage) {
+    const waits: WaitsForPlace = { limit: 'tenant', name: 'tenant', running: 1, allowed: 1 };
+    const code = toolCall({ tool: 'code:run' });
+    const [call, method] = [toolCall({ decision: 'ask' }), toolCall({ decision: 'ask', callId: `${code.callId}-1m1` })];
+    const counted =
+      (answer: Answer): Answer =>
+      async (args) => ({ ...(await answer(args)), counted: true });
+    const world = await stage.start((made) => {
+      made.answers.push(() => ({ outcome: 'waits', waits }), counted(asks(call)), counted(asks(code)), counted(asks()));
+      made.places.push({ outcome: 'counted' }, { outcome: 'waits', waits }, { outcome: 'counted' }, { outcome: 'waits', waits });
+      made.tool = suspendedBy(code.callId, [method]);
+    });
+    const inLine = async (times: number) => {
+      const isMeant = (type: string) => type === 'turn.waiting';
+      await until(
+        async () => world.events.filter(isMeant).length === times,
+        () => `not in the line for the ${times}. time`,
+      );
+      await world.handle.signal('turnHasPlace', { turnId: 'turn_first' });
+    };
+    await inLine(1);
+    for (const [index, { callId, hash }] of [call, method].entries()) {
+      await world.untilAsked('leavePlace', index + 1);
+      await world.handle.executeUpdate('resolveApproval', { args: [{ callId, hash, answer: 'allow-once' }] });
+      await inLine(index + 2);
+    }
+    await world.untilAsked('finishTurn');
+    await world.close();
     return world;
   },
 };
