@@ -1,5 +1,7 @@
-import { Client, Connection } from '@temporalio/client';
+import { createHash } from 'node:crypto';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import type { Chat } from '../../../src/client.ts';
+import { runLine } from '../../cli/support.ts';
 import { installAgents, textIn, until, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
 import { openHeldProvider, type HeldProvider } from './held-provider.ts';
 
@@ -58,6 +60,7 @@ afterAll(async () => {
 function start(tenant: string, message: string, agent = 'held'): Promise<Chat> {
   return installation.longshore.start({ agent, user: 'ann', tenant, message });
 }
+const line = (...args: string[]) => runLine(installation.longshore, args);
 const untilInLine = (chat: Chat) => until(async () => (await chat.status()).waitsForPlace !== undefined, 'the turn stands in the line');
 
 /** Starts a conversation whose turn runs until the test answers it. */
@@ -78,11 +81,10 @@ async function end(chat: Chat, message: string): Promise<void> {
   expect(await chat.reply()).toBe(`Answer to ${message}`);
 }
 
-/** Ends a workflow as an operator does in the Temporal UI: nothing of it runs any more, not even its cleaning up. */
-async function terminate(conversationId: string): Promise<void> {
+async function workflowOf<T>(conversationId: string, use: (workflow: WorkflowHandle) => Promise<T>): Promise<T> {
   const connection = await Connection.connect({ address: process.env['TEMPORAL_ADDRESS'] ?? '' });
   try {
-    await new Client({ connection }).workflow.getHandle(conversationId).terminate('by a test');
+    return await use(new Client({ connection }).workflow.getHandle(conversationId));
   } finally {
     await connection.close();
   }
@@ -93,6 +95,8 @@ test('the second turn of a tenant waits, says so, and goes on at the end of the 
   const second = await wait('one', 'one/second');
   const waitsForPlace = { limit: 'tenant', name: 'one', running: 1, allowed: 1 };
   expect(await second.status()).toMatchObject({ state: 'running', stepsUsed: 0, waitsForPlace });
+  expect((await line('show', second.id)).out).toContain('\nwaits for a free place: 1 of 1 running turns of tenant one\n');
+  expect((await line('ls', '--tenant', 'one')).out).toMatch(/ running, waits +none /);
   expect(await untilEvent(second, ({ type }) => type === 'turn.waiting')).toMatchObject({ data: waitsForPlace });
   await end(await run('other', 'other/first'), 'other/first');
   expect(provider.asked).not.toContain('one/second');
@@ -135,7 +139,7 @@ test('a turn that waits can be interrupted, and its conversation closed; the lin
 test('a limit that an operator raises lets the next turn go on within seconds', async () => {
   const first = await run('raised', 'raised/first');
   const second = await wait('raised', 'raised/second');
-  await installation.longshore.limits.set({ tenant: 'raised', runningTurns: 2 });
+  expect(await line('limits', 'set', '--tenant', 'raised', '--running-turns', '2')).toMatchObject({ code: 0, err: '' });
   await provider.untilAsked('raised/second');
   await end(second, 'raised/second');
   await end(first, 'raised/first');
@@ -173,11 +177,24 @@ test('with one place, a turn and its sub-agents on two levels end, before the tu
 test('the place of a conversation that was terminated is free again when a worker has closed it', async () => {
   const first = await run('ended', 'ended/first');
   const second = await wait('ended', 'ended/second');
-  await terminate(first.id);
+  // As an operator does in the Temporal UI: nothing of it runs any more, not even its cleaning up.
+  await workflowOf(first.id, (workflow) => workflow.terminate('by a test'));
   // A worker that starts closes such conversations; the others do so every five minutes.
   await installation.startWorker().ready;
   await end(second, 'ended/second');
 }, 120_000);
+
+test('Temporal knows the tenant as the key of its fairness, shortened where its name is too long', async () => {
+  const long = 'ä'.repeat(40);
+  for (const [tenant, key] of [
+    ['short', 'short'],
+    [long, createHash('sha256').update(long).digest('hex')],
+  ] as const) {
+    const { id } = await installation.longshore.start({ agent: 'held', user: 'ann', tenant });
+    const { raw } = await workflowOf(id, (workflow) => workflow.describe());
+    expect(raw.workflowExecutionInfo?.priority?.fairnessKey).toBe(key);
+  }
+}, 60_000);
 
 test('with one place in the installation, a tenant with 30 turns delays the single turn of another one by the end of one turn', async () => {
   await using single = await installAgents({ held: provider.agent });
