@@ -75,6 +75,10 @@ declare
   mine turn_places;
   reached json;
 begin
+  -- Only the turn itself gives its place back, so the steps of a turn that has one wait for nobody.
+  if exists (select from turn_places p where p.conversation_id = conversation and p.turn_id = turn and p.state = 'held' and p.told) then
+    return json_build_object('outcome', 'held', 'others', '[]'::json);
+  end if;
   perform pg_advisory_xact_lock(hashtextextended('turn places', 0));
   if longshore_turn_is_over(conversation, turn) then
     return json_build_object('outcome', 'over', 'others', '[]'::json);
