@@ -7,11 +7,12 @@ import { BY, newConversation, newId, silent, useTestStore } from '../support.ts'
 let store: Store;
 let another: Store;
 let url: string;
+// Before the database goes with the other one.
+afterAll(() => another[Symbol.asyncDispose]());
 useTestStore((opened) => ({ store, url } = opened));
 beforeAll(async () => {
   another = await openStore({ url, log: silent });
 });
-afterAll(() => another[Symbol.asyncDispose]());
 
 interface Asking {
   conversationId: string;
