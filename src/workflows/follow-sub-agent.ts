@@ -55,7 +55,7 @@ async function restBetween(running: RunningConversation, isOver: () => boolean):
     }
     stopWork(data, Date.now());
     await running.save();
-    if (hasPlace(data)) await giveBackPlace(running);
+    if (hasPlace(data) && !attached()) await giveBackPlace(running);
     await rest(running, () => interrupted() || pauseIsDue(data, 'call') || attached());
     if (!data.paused) startWork(data, Date.now());
   }

@@ -156,7 +156,8 @@ async function keepRest(script: Script): Promise<void> {
     script.resting = true;
     stopWork(data, Date.now());
     await running.save();
-    if (hasPlace(data)) await giveBackPlace(running);
+    // Between two calls of its code, the turn keeps its place.
+    if (hasPlace(data) && script.busy === 0) await giveBackPlace(running);
     await rest(running, () => script.over || mustEnd(data) || pauseIsDue(data, 'call') || script.busy > 0);
     if (!data.paused) startWork(data, Date.now());
     script.resting = false;
