@@ -139,6 +139,7 @@ test('the handlers describe themselves, and the details say what is going on', a
     'stopAfterStep',
     'subAgentEnded',
     'subAgentHasPlace',
+    'turnHasPlace',
     'wake',
   ]);
   const described = Object.values(definition).flatMap((all) => (Array.isArray(all) ? all : []));
