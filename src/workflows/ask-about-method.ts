@@ -66,7 +66,7 @@ export async function askForServer(running: RunningConversation, place: StepPlac
   // A person who thinks does not use up the time of the conversation, unless other calls work meanwhile.
   const isAlone = data.runningCalls.length === 1;
   if (isAlone) stopWork(data, Date.now());
-  const gaveBack = isAlone && hasPlace(data);
+  const gaveBack = isAlone && hasPlace(data) && !data.limits.unattended;
   if (gaveBack) await giveBackPlace(running);
   const { settlement, message } = (await askAboutMethod(running, place, code, question)) ?? ANSWERED;
   if (isAlone && !data.paused) startWork(data, Date.now());
