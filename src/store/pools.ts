@@ -34,8 +34,9 @@ export interface Pools {
 const OWN = `insert into pool_owners (owner_id, host_id, pool_key, size, expires_at)
   values ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond')
   on conflict (owner_id, host_id, pool_key) do update set size = excluded.size, expires_at = excluded.expires_at`;
-const ADD = `insert into sandboxes (sandbox_id, tenant_id, state, host_id, container_name, volume_name, options, pool_key, pool_slot)
-  values ($1, $2, 'creating', $3, $4, $5, $6, $7, $8) on conflict do nothing`;
+const ADD = `with drawn as (select nextval('sandbox_fences')::integer as number)
+  insert into sandboxes (sandbox_id, tenant_id, state, host_id, container_name, volume_name, options, pool_key, pool_slot, fence, volume_fence)
+  select $1, $2, 'creating', $3, $4, $5, $6::json, $7, $8::integer, number, number from drawn on conflict do nothing`;
 const OF_POOL = `select ${SANDBOX_COLUMNS} from sandboxes
   where host_id = $1 and pool_key = $2 and pool_slot is not null and state in ('creating', 'warm') order by pool_slot`;
 

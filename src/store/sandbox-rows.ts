@@ -12,6 +12,8 @@ export interface SandboxRow {
   tenantId: string;
   /** Grows with every change of state; a change names the generation it saw. */
   generation: number;
+  /** Number of the only container that may act for it; each one that is made for it gets a higher one. 0: made before containers had numbers. */
+  fence: number;
   state: SandboxState;
   /** Id of the host whose engine has the container. */
   hostId: string;
@@ -46,6 +48,8 @@ export interface SandboxArchive {
 export interface SandboxChange {
   state: SandboxState;
   containerId?: string;
+  /** Drawn for a container that is to be made, or was made and was not started: all others are superseded. The row has no `containerId` then unless it is given. */
+  fence?: number;
   lost?: string;
   /** Stores the current time as `filesLostAt`. */
   filesLost?: boolean;
@@ -55,6 +59,12 @@ export interface SandboxChange {
   archive?: SandboxArchive;
   /** Belongs to the state `frozen`; any other change removes it. */
   paused?: boolean;
+}
+
+/** A container of a sandbox, as what came from it is checked against the row. */
+export interface SandboxPlace {
+  sandboxId: string;
+  fence: number;
 }
 
 export interface SnapshotRow {
@@ -87,4 +97,42 @@ export interface SnapshotFilter {
   sandboxId?: string;
   tenantId?: string;
   hostId?: string;
+}
+
+/** A row to insert. `ttlMs`: milliseconds until it expires. */
+export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt'> & { fence?: number; ttlMs?: number };
+
+export interface SandboxRows {
+  /** Inserts the row, or returns the conversation's existing one. Without `fence` it draws one. */
+  ensure(row: NewSandbox): Promise<SandboxRow>;
+  /** A number for a container, higher than all before. */
+  drawFence(): Promise<number>;
+  get(sandboxId: string): Promise<SandboxRow | undefined>;
+  ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
+  list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
+  /**
+   * Compare-and-set on `(id, generation)`; returns the new row, or undefined when another change was first. Appends `sandbox.changed` when the sandbox has a
+   * conversation.
+   */
+  change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
+  /**
+   * Calls `work` with the row as it is then, while no other caller holds the sandbox (for 10 s at most). `shared`: others who share it are let in. The row can change
+   * meanwhile: this orders only what holders do to the container.
+   */
+  hold<Result>(sandboxId: string, mode: 'shared' | 'alone', work: (row: SandboxRow | undefined) => Promise<Result>): Promise<Result>;
+  touch(sandboxId: string): Promise<void>;
+  /** Extends the lifetime of a sandbox that has one, to at least so many milliseconds from now. */
+  prolong(sandboxId: string, ttlMs: number): Promise<void>;
+  /** Replaces its egress rules. */
+  setEgress(sandboxId: string, rules: JsonObject[string][]): Promise<void>;
+  /** Sandboxes whose lifetime has ended and whose action at that time has not been carried out. */
+  listExpired(): Promise<SandboxRow[]>;
+  /**
+   * Gives a free sandbox, which has no conversation or a closed one, to the conversation, or releases it when no conversation is given. Undefined when it
+   * does not exist, belongs to another tenant, or is in use.
+   */
+  adopt(sandboxId: string, tenantId: string, conversationId?: string): Promise<SandboxRow | undefined>;
+  remove(sandboxId: string): Promise<void>;
+  /** Removes the row if it has that generation; false when another caller has changed or removed it. */
+  withdraw(sandboxId: string, generation: number): Promise<boolean>;
 }

@@ -3,7 +3,7 @@ import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts
 
 /** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot, paused';
+  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot, paused';
 
 /** pg returns numbers for the two infinities of Postgres. */
 type SqlTime = Date | number;
@@ -13,6 +13,7 @@ export interface SandboxSqlRow {
   conversation_id: string | null;
   tenant_id: string;
   generation: number;
+  fence: number;
   state: SandboxState;
   host_id: string;
   container_name: string;
@@ -35,6 +36,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.conversation_id !== null && { conversationId: row.conversation_id }),
     tenantId: row.tenant_id,
     generation: row.generation,
+    fence: row.fence,
     state: row.state,
     hostId: row.host_id,
     containerName: row.container_name,

@@ -8,8 +8,10 @@ import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts
 import type { SandboxChange } from './sandbox-rows.ts';
 import type { Store } from './store.ts';
 
-const INSERT = `insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9 * interval '1 ms') on conflict do nothing returning ${SANDBOX_COLUMNS}`;
+const INSERT = `with drawn as (select coalesce($10::integer, nextval('sandbox_fences')::integer) as number)
+  insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at, fence, volume_fence)
+  select $1, $2, $3, $4, $5, $6, $7, $8::json, clock_timestamp() + $9 * interval '1 ms', number, number from drawn
+  on conflict do nothing returning ${SANDBOX_COLUMNS}`;
 const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
 
 /**
@@ -20,7 +22,9 @@ const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or 
 const CHANGE = `with before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
   ), changed as (
-    update sandboxes set state = $3, container_id = coalesce($4, container_id), generation = generation + 1, last_used_at = clock_timestamp(),
+    update sandboxes set state = $3, generation = generation + 1, last_used_at = clock_timestamp(),
+      container_id = case when $11::integer is null then coalesce($4, container_id) else $4 end, fence = coalesce($11, fence),
+      volume_fence = case when $6 or $8::text is not null then coalesce($11, volume_fence) else volume_fence end,
       files_lost_at = case when $6 then clock_timestamp() else files_lost_at end,
       host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json, paused = $10
     from before where sandboxes.sandbox_id = before.sandbox_id
@@ -48,6 +52,7 @@ const CHANGE = `with before as (
   select ${SANDBOX_COLUMNS} from changed`;
 
 const ONE = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`;
+const DRAW_FENCE = `select nextval('sandbox_fences')::integer as fence`;
 const WITHDRAW = 'delete from sandboxes where sandbox_id = $1 and generation = $2 returning sandbox_id';
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
@@ -82,10 +87,16 @@ export function createSandboxRows({ database, announcer }: { database: Database;
           row.volumeName,
           toJsonText(row.options),
           row.ttlMs ?? null,
+          row.fence ?? null,
         ])) ?? (await one('sandboxes.find', FIND, [row.sandboxId, conversationId]));
       // Another caller inserted it and removed it again between the two statements.
       if (!found) throw failure('SANDBOX_CONFLICT', { sandboxId: row.sandboxId });
       return found;
+    },
+    async drawFence() {
+      const [drawn] = await database.query<{ fence: number }>('sandboxes.drawFence', DRAW_FENCE, []);
+      if (!drawn) throw failure('INTERNAL', { problem: 'Postgres has given no number for a container' });
+      return drawn.fence;
     },
     get: (sandboxId) => one('sandboxes.get', ONE, [sandboxId]),
     ofConversation: (conversationId) =>
@@ -121,7 +132,7 @@ export function createSandboxRows({ database, announcer }: { database: Database;
   };
 }
 
-function changeValues({ state, containerId, lost, filesLost = false, hostId, volumeName, archive, paused = false }: SandboxChange): SqlValue[] {
+function changeValues({ state, containerId, fence, lost, filesLost = false, hostId, volumeName, archive, paused = false }: SandboxChange): SqlValue[] {
   const packed = archive === undefined ? null : toJsonText(archive);
-  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed, paused];
+  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed, paused, fence ?? null];
 }

@@ -17,7 +17,7 @@ import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from
 import type { MemoryRows } from './memory/memory.ts';
 import type { SignInRows } from './sign-ins/sign-ins.ts';
 import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
-import type { SandboxChange, SandboxRow, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
+import type { SandboxPlace, SandboxRows, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
 /** An event to append; the store adds `seq`, `at` and the conversation. */
 export interface NewEvent {
@@ -143,6 +143,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
     /**
      * Inserts a call of code in a sandbox, the `number`-th of its exec, with its events; an existing call is not changed. False when it is new, and the
      * conversation has stored `storageLimit` bytes or more.
+     * @throws SANDBOX_SUPERSEDED when the container from which it comes may not act any more
      */
     proposeMethod(call: NewMethodCall, events: NewEvent[], storageLimit?: number): Promise<boolean>;
     /** As `proposeMethod` and `claim`, in one round trip for a new call; `missing` when there is no room for it. */
@@ -153,9 +154,9 @@ export interface Store extends RowsOfConversations, ServiceRows {
     claim(callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult>;
     /**
      * Stores the result, its transcript entry (key = call id; none for a call of code) and events in one transaction, if `fence` is still the newest (any fence
-     * when undefined) and the call has no result yet. Returns false otherwise.
+     * when undefined), the call has no result yet, and the sandbox `from` which the result comes has not lost the files of that container. Returns false otherwise.
      */
-    settle(callId: string, fence: number | undefined, result: CallResult, events: NewEvent[]): Promise<boolean>;
+    settle(callId: string, fence: number | undefined, result: CallResult, events: NewEvent[], from?: SandboxPlace): Promise<boolean>;
     /** Replaces arguments and hash of a call that has not started. Returns false when it has. */
     edit(callId: string, argumentsEdited: JsonObject, hash: string): Promise<boolean>;
   };
@@ -181,38 +182,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
     /** Yields events after `afterSeq` as they come, without end, until `signal` aborts. Survives a lost database connection. */
     follow(conversationId: string, afterSeq: number, signal: AbortSignal): AsyncIterable<ConversationEvent>;
   };
-  sandboxes: {
-    /** Inserts the row, or returns the conversation's existing one. `ttlMs`: milliseconds until a new row expires. */
-    ensure(row: Omit<SandboxRow, 'generation' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt'> & { ttlMs?: number }): Promise<SandboxRow>;
-    get(sandboxId: string): Promise<SandboxRow | undefined>;
-    ofConversation(conversationId: string): Promise<SandboxRow | undefined>;
-    list(filter: { hostId?: string; states?: SandboxState[] }): Promise<SandboxRow[]>;
-    /**
-     * Compare-and-set on `(id, generation)`; returns the new row, or undefined when another change was first. Appends `sandbox.changed` when the sandbox has a
-     * conversation.
-     */
-    change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
-    /**
-     * Calls `work` with the row as it is then, while no other caller holds the sandbox (for 10 s at most). `shared`: others who share it are let in. The row can change
-     * meanwhile: this orders only what holders do to the container.
-     */
-    hold<Result>(sandboxId: string, mode: 'shared' | 'alone', work: (row: SandboxRow | undefined) => Promise<Result>): Promise<Result>;
-    touch(sandboxId: string): Promise<void>;
-    /** Extends the lifetime of a sandbox that has one, to at least so many milliseconds from now. */
-    prolong(sandboxId: string, ttlMs: number): Promise<void>;
-    /** Replaces its egress rules. */
-    setEgress(sandboxId: string, rules: JsonObject[string][]): Promise<void>;
-    /** Sandboxes whose lifetime has ended and whose action at that time has not been carried out. */
-    listExpired(): Promise<SandboxRow[]>;
-    /**
-     * Gives a free sandbox, which has no conversation or a closed one, to the conversation, or releases it when no conversation is given. Undefined when it
-     * does not exist, belongs to another tenant, or is in use.
-     */
-    adopt(sandboxId: string, tenantId: string, conversationId?: string): Promise<SandboxRow | undefined>;
-    remove(sandboxId: string): Promise<void>;
-    /** Removes the row if it has that generation; false when another caller has changed or removed it. */
-    withdraw(sandboxId: string, generation: number): Promise<boolean>;
-  };
+  sandboxes: SandboxRows;
   /** Keys and JSON values of plugins; expired entries count as absent. */
   pluginStore: {
     entry(shelf: PluginShelf, key: string): Promise<{ value: Json; version: number } | undefined>;

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { ContentPart } from '../contracts/transcript.ts';
+import type { SandboxPlace } from './sandbox-rows.ts';
 
 /** `proposed`: known, not started. `running`: claimed, may have had an effect. The rest are final. */
 export type ToolCallState = 'proposed' | 'running' | 'finished' | 'failed' | 'denied' | 'interrupted' | 'unknown';
@@ -26,8 +27,8 @@ export interface ToolCallRow {
   value?: Json;
 }
 export type NewToolCall = Pick<ToolCallRow, 'callId' | 'conversationId' | 'turnId' | 'stepId' | 'tool' | 'arguments' | 'hash'>;
-/** The `number`-th call of an exec's code. */
-export type NewMethodCall = NewToolCall & { number: number; parentCallId: string };
+/** The `number`-th call of an exec's code, and the container in which the code runs. */
+export type NewMethodCall = NewToolCall & { number: number; parentCallId: string; from?: SandboxPlace };
 
 /**
  * Result of a claim. `claimed`: run the call; `attempt` above 1 means that an earlier attempt may have had an effect.

@@ -15,9 +15,17 @@ const RETURNED = COLUMNS.replace('conversation_id', 'tool_calls.conversation_id'
 const STORED = `${PARTS}, coalesce(content, (select entry->'content' from transcript
     where transcript.conversation_id = tool_calls.conversation_id and transcript.key = tool_calls.call_id and tool_calls.parent_call_id is null)) as content`;
 
+/**
+ * What comes from a container counts while the sandbox has the files of that container: as long as the files are kept, what it did remains true, also when another
+ * container has them by now. `fence` is the number of the container.
+ */
+function countsFrom(sandboxId: string, fence: string): string {
+  return `not exists (select from sandboxes s where s.sandbox_id = ${sandboxId}::text and s.volume_fence > ${fence}::integer)`;
+}
 /** Locks the conversation's row while there is room, so that concurrent calls exceed the budget by at most one of them. */
 const ROOM = `room as (
-    select conversation_id from conversations where conversation_id = $2 and ($11::bigint is null or stored_bytes < $11) for no key update
+    select conversation_id from conversations where conversation_id = $2 and ($11::bigint is null or stored_bytes < $11) and ${countsFrom('$12', '$13')}
+    for no key update
   )`;
 /**
  * Locks the conversation's row of a call without a result, before the row of the call. All statements lock in this order: an insert of a call waits for another
@@ -67,6 +75,8 @@ export const PROPOSE_METHOD = `with ${ROOM}, proposed as (
   ), logged as (${insertEvents('$10')})
   select conversation_id from proposed`;
 
+export const COUNTS = `select ${countsFrom('$1', '$2')} as counts`;
+
 export const GET = `select ${STORED} from tool_calls where call_id = $1`;
 
 export const OF_STEP = `select ${STORED} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
@@ -93,7 +103,8 @@ export const CLAIM = `with ${HELD}, claimed as (
  */
 export const SETTLE = `with ${HELD}, settled as (
     update tool_calls set state = $3, content = case when parent_call_id is null or $8 then null else $4::json end, is_error = $5, value = $7::json, finished_at = clock_timestamp()
-    from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and state in ('proposed', 'running') and ($2::integer is null or fence = $2)
+    from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and state in ('proposed', 'running')
+      and ($2::integer is null or fence = $2) and ${countsFrom('$9', '$10')}
     returning call_id, tool_calls.conversation_id, turn_id, step_id, tool, parent_call_id
   ), counter as (
     update conversations set event_seq = event_seq + json_array_length($6::json),

@@ -6,9 +6,10 @@ import type { Database } from './database/database.ts';
 import { eventsText } from './database/event-sql.ts';
 import { lacksConversation } from './database/database-failures.ts';
 import { toJsonText } from './database/json-text.ts';
+import type { SandboxPlace } from './sandbox-rows.ts';
 import type { NewEvent, Store } from './store.ts';
 import type { CallResult, ClaimResult, NewMethodCall, ToolCallRow, ToolCallState } from './tool-call-rows.ts';
-import { CLAIM, CLAIM_METHOD, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
+import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
   call_id: string;
@@ -47,11 +48,15 @@ export function createToolCalls({ database, announcer }: { database: Database; a
     async proposeMethod(call, events, storageLimit) {
       const proposed = await database.query('toolCalls.proposeMethod', PROPOSE_METHOD, methodValues(call, events, storageLimit));
       if (proposed.length > 0) announcer.announce(call.conversationId);
+      else await refuseSuperseded(database, call.from);
       return proposed.length > 0 || (await database.query('toolCalls.get', GET, [call.callId])).length > 0;
     },
     async claimMethod(call, { requested, started }, storageLimit) {
       const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started], storageLimit));
-      if (!row) return claimAnnounced(call.callId, call.hash, started);
+      if (!row) {
+        await refuseSuperseded(database, call.from);
+        return claimAnnounced(call.callId, call.hash, started);
+      }
       announcer.announce(call.conversationId);
       const claimed = toCall(row);
       return { outcome: 'claimed', fence: claimed.fence, attempt: claimed.fence, call: claimed };
@@ -65,7 +70,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       return rows.map(toCall);
     },
     claim: claimAnnounced,
-    async settle(callId, fence, result, events) {
+    async settle(callId, fence, result, events, from) {
       const [settled] = await database.query<{ conversation_id: string }>('toolCalls.settle', SETTLE, [
         callId,
         fence ?? null,
@@ -75,6 +80,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
         eventsText(events),
         result.value === undefined ? null : toJsonText({ value: result.value }),
         isOfValue(result),
+        ...placeValues(from),
       ]);
       if (settled) announcer.announce(settled.conversation_id);
       return settled !== undefined;
@@ -88,7 +94,19 @@ export function createToolCalls({ database, announcer }: { database: Database; a
 
 function methodValues(call: NewMethodCall, events: NewEvent[], storageLimit: number | undefined) {
   const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
-  return [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events), storageLimit ?? null];
+  const stored = [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events)];
+  return [...stored, storageLimit ?? null, ...placeValues(call.from)];
+}
+
+function placeValues(from: SandboxPlace | undefined) {
+  return [from?.sandboxId ?? null, from?.fence ?? null];
+}
+
+/** Tells a call that is refused because of its container from one that exists, or for which there is no room. */
+async function refuseSuperseded(database: Database, from: SandboxPlace | undefined): Promise<void> {
+  if (!from) return;
+  const [found] = await database.query<{ counts: boolean }>('toolCalls.counts', COUNTS, placeValues(from));
+  if (found?.counts === false) throw failure('SANDBOX_SUPERSEDED', { sandboxId: from.sandboxId, problem: 'the sandbox has other files now' });
 }
 
 function isOfValue({ content, value }: CallResult): boolean {

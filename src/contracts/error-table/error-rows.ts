@@ -184,6 +184,11 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  SANDBOX_SUPERSEDED: {
+    message: 'This container of sandbox "{sandboxId}" may not act for it any more: {problem}. Nothing of it counts; the same call goes on in the newer one.',
+    httpStatus: 409,
+    retryable: true,
+  },
   SANDBOX_PROTOCOL: {
     message:
       'The supervisor of sandbox "{sandboxId}" broke the protocol: {problem}. The connection was closed; destroy the sandbox and open a new one: longshore sandbox rm {sandboxId}',

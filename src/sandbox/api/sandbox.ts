@@ -5,6 +5,7 @@ import type { SandboxCommands } from './commands.ts';
 import type { SandboxFiles } from './files.ts';
 import type { DirectoryArchives } from './directory-archives.ts';
 import type { HostMethods } from './host-methods.ts';
+import type { SandboxPlace } from '../../store/sandbox-rows.ts';
 import type { SandboxTerminals } from './terminals.ts';
 
 /**
@@ -16,7 +17,16 @@ export interface SandboxHandle extends SandboxCommands, SandboxFiles, SandboxCod
 }
 
 /** The handle of a worker. */
-export interface WorkerHandle extends SandboxHandle, HostMethods, SandboxCheckpoints, CheckpointDifferences, DirectoryArchives {}
+export interface WorkerHandle extends SandboxHandle, HostMethods, SandboxCheckpoints, CheckpointDifferences, DirectoryArchives {
+  /** Number of the container that the newest call has reached; undefined before the first. Absent in backends whose containers have no numbers. */
+  fence?(): number | undefined;
+}
+
+/** The container from which the answers of a handle come; undefined when it is not known. */
+export function placeOf(handle: WorkerHandle | undefined): SandboxPlace | undefined {
+  const fence = handle?.fence?.();
+  return handle && fence !== undefined ? { sandboxId: handle.sandboxId, fence } : undefined;
+}
 
 export interface SandboxOwner {
   /** Deterministic: derived from the conversation id. */

@@ -39,6 +39,8 @@ export interface OwnedThing {
   /** Id of a container; absent for a volume. */
   id?: string;
   sandboxId: string;
+  /** As in its labels; 0 without one. */
+  fence: number;
   /** Set for a volume that belongs to a snapshot. */
   snapshotId?: string;
   isRunning?: boolean;

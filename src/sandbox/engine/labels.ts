@@ -4,18 +4,32 @@ export const LABEL = {
   sandbox: 'longshore.sandbox',
   conversation: 'longshore.conversation',
   snapshot: 'longshore.snapshot',
+  /** The number of a container in its sandbox's row, see `isCurrent`. A volume has that of the container for which it was made. */
+  fence: 'longshore.fence',
   /** Of containers that are not sandboxes: `network-holder`, `probe`, `copy`. Volumes and containers that a copy made for a sandbox also have `copy`. */
   role: 'longshore.role',
   /** On images: the template that they were built for. */
   template: 'longshore.template',
 } as const;
 
-export function sandboxLabels(installation: string, sandboxId: string, conversationId: string | undefined): Record<string, string> {
+interface Labelled {
+  sandboxId: string;
+  conversationId?: string | undefined;
+  fence: number;
+}
+
+export function sandboxLabels(installation: string, { sandboxId, conversationId, fence }: Labelled): Record<string, string> {
   return {
     [LABEL.installation]: installation,
     [LABEL.sandbox]: sandboxId,
-    ...(conversationId === undefined ? {} : { [LABEL.conversation]: conversationId }),
+    ...(conversationId !== undefined && { [LABEL.conversation]: conversationId }),
+    ...(fence > 0 && { [LABEL.fence]: String(fence) }),
   };
+}
+
+/** The number on a container or volume; 0 when it was made before there were numbers. */
+export function fenceOf(labels: Record<string, string>): number {
+  return Number(labels[LABEL.fence] ?? 0);
 }
 
 /** Labels that a template gives its sandboxes. The prefix keeps them apart from Longshore's own labels. */

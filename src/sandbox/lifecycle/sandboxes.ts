@@ -80,7 +80,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     pools: createKeptPools(),
     snapshots: store.snapshots,
     blobs: store.blobs,
-    connections: createConnections({ engine, rows, log, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
+    connections: createConnections({ engine, rows, log, hostId: config.LONGSHORE_HOST_ID, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
     openers: createOpeners(),
     installation,
@@ -183,7 +183,8 @@ async function openKnown(context: DockerContext, { sandboxId, options }: Pick<Sa
 }
 
 function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): WorkerHandle {
-  return checkedHandle(withSandboxDefaults(createWakingHandle(context, row, secretsOf(options)), options));
+  const handle = withSandboxDefaults(createWakingHandle(context, row, secretsOf(options)), options);
+  return checkedHandle({ ...handle, fence: () => context.connections.fence(row.sandboxId) });
 }
 
 function checkId(sandboxId: string): void {

@@ -7,7 +7,7 @@ import { HOST_ONLY } from './host-only.ts';
 import { parseArguments, type Parameters } from './parse.ts';
 import { checkedPty, TERMINALS } from './terminals.ts';
 
-type Method = Exclude<keyof WorkerHandle, 'sandboxId'>;
+type Method = Exclude<keyof WorkerHandle, 'sandboxId' | 'fence'>;
 type AnyMethod = (...parameters: unknown[]) => unknown;
 
 const PARAMETERS: Record<Method, Parameters> = { ...COMMANDS, ...FILES, ...CODE, ...TERMINALS, ...HOST_ONLY };
@@ -18,7 +18,7 @@ const CHECKED = new WeakSet<WorkerHandle>();
 
 /** The handle without the methods that only a worker needs. */
 export function withoutHostMethods(handle: WorkerHandle): SandboxHandle {
-  const own: object = Object.fromEntries(Object.entries(handle).filter(([name]) => !Object.hasOwn(HOST_ONLY, name)));
+  const own: object = Object.fromEntries(Object.entries(handle).filter(([name]) => name !== 'fence' && !Object.hasOwn(HOST_ONLY, name)));
   return own as SandboxHandle;
 }
 

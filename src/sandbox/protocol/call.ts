@@ -51,3 +51,8 @@ export interface OpenCall {
   /** Bytes that may still be sent to the supervisor. */
   credit: number;
 }
+
+/** A call before it is sent for the first time. */
+export function unsent(call: AnyCall): Omit<OpenCall, 'finish' | 'fail'> {
+  return { call, attempts: 0, owed: 0, window: 0, position: -1, credit: 0 };
+}

@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { AnyCall, Call, OpenCall } from './call.ts';
+import { unsent, type AnyCall, type Call, type OpenCall } from './call.ts';
 import { PROTOCOL_VERSION } from './frames.ts';
+import { greet, type SandboxTerms } from './greeting.ts';
 import { openLink, type Link, type LinkEnd } from './link.ts';
 import type { EndOf, Operation } from './protocol-types.ts';
 import { parseMessage } from './validate-messages.ts';
@@ -20,12 +21,6 @@ export interface CallerOptions {
   log: Logger;
   /** Milliseconds of silence after which a ping is sent, and then until the stream is closed as dead. Default 10 000. */
   silenceMs?: number;
-}
-
-/** Terms of a sandbox as a whole. */
-export interface SandboxTerms {
-  /** The most bytes that its files may take up; commands that exceed it are ended. 0, the default: only the storage limits them. */
-  diskBytes?: number;
 }
 
 /** Milliseconds before each further attempt to reach the supervisor. */
@@ -191,7 +186,7 @@ export class Caller {
             return reject(end.reason === 'breach' ? this.breach(end.problem) : this.unreachable(end.problem));
           },
         });
-        link.send(greeting(this.options.terms?.() ?? {}, resolve, reject));
+        greet(link, this.options.sandboxId, this.options.terms?.() ?? {}).then(resolve, reject);
         // A container that was frozen just now does not answer either; opening the next stream waits for it.
         patience = setTimeout(() => reject(this.unreachable('it does not answer')), this.silenceMs);
         return undefined;
@@ -271,14 +266,3 @@ export class Caller {
   }
 }
 
-function greeting(terms: SandboxTerms, resolve: (end: EndOf<'hello'>) => void, reject: (error: unknown) => void): OpenCall {
-  return {
-    ...unsent({ operation: 'hello', fields: () => ({ version: PROTOCOL_VERSION, ...terms }) }),
-    finish: (end) => resolve(parseMessage('hello', 'end', end)),
-    fail: reject,
-  };
-}
-
-function unsent(call: AnyCall): Omit<OpenCall, 'finish' | 'fail'> {
-  return { call, attempts: 0, owed: 0, window: 0, position: -1, credit: 0 };
-}

@@ -29,6 +29,8 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
       return fileFailed(path, problem);
     case 'PORT_CLOSED':
       return portClosed(problem, fields, sandboxId);
+    case 'SUPERSEDED':
+      return failure('SANDBOX_SUPERSEDED', { sandboxId, problem });
     case 'INVALID_ARGUMENT':
       return refusal(problem);
     default:

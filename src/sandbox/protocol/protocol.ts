@@ -158,13 +158,18 @@ export const PROTOCOL = {
         'FILE_FAILED',
         'FILE_CHANGED',
         'PORT_CLOSED',
+        'SUPERSEDED',
         'INTERNAL',
       ),
       problem,
     },
   },
   operations: {
-    hello: { request: { version: count, diskBytes: optional(count) }, end: { version: count, supervisorId: id, bootedAt: time } },
+    /** `fence`: the number of the container. A supervisor refuses a lower one than it was told before, and answers with its own. */
+    hello: {
+      request: { version: count, diskBytes: optional(count), fence: optional(integer(1)) },
+      end: { version: count, supervisorId: id, bootedAt: time, fence: optional(integer(1)) },
+    },
     ping: { request: {}, end: {} },
     run: { request: { '...': ['exec', 'follow'] }, reply: { '...': ['started'] }, end: { '...': ['ended'] } },
     start: { request: { '...': ['exec'] }, end: { '...': ['execInfo'] } },

@@ -6,7 +6,7 @@ import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
-import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import { placeOf, type WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
 import type { CallResult, NewMethodCall, ToolCallRow } from '../../store/tool-call-rows.ts';
 import { deferred } from '../../common/deferred.ts';
@@ -131,7 +131,7 @@ export class MethodDesk implements Disposable {
 
   /** The code that follows the exec handles an exec that cannot be reached; any other error is retried later. */
   private fail(error: unknown): void {
-    const isOfSandbox = isFailure(error) && /^(SANDBOX_|DOCKER_|EXEC_NOT_FOUND)/.test(error.code);
+    const isOfSandbox = isFailure(error) && /^(SANDBOX_(?!SUPERSEDED)|DOCKER_|EXEC_NOT_FOUND)/.test(error.code);
     if (isOfSandbox) this.parts.log.debug({ err: error, callId: this.parts.args.callId }, 'a call of code could not be answered');
     else this.outcome.resolve({ outcome: 'later', error });
   }
@@ -167,7 +167,7 @@ export class MethodDesk implements Disposable {
     if (!runAtOnce) return answer(one, { ok: { action: 'cancel' } });
     await one.handle.holdMethod(call.execId, call.number);
     const { proposed, proposal, requested } = proposeQuestion(args, { callId, number: call.number, timeoutMs: 0 }, read.question);
-    if (!(await store.toolCalls.proposeMethod(proposal, [requested], args.storageLimit))) return answer(one, noRoom(args));
+    if (!(await store.toolCalls.proposeMethod({ ...proposal, ...comesFrom(one.handle) }, [requested], args.storageLimit))) return answer(one, noRoom(args));
     this.fresh.push(proposed);
   }
 
@@ -236,10 +236,10 @@ export class MethodDesk implements Disposable {
     return this.parts.store.toolCalls.proposeMethod(proposal, [requested], this.parts.args.storageLimit);
   }
 
-  private proposalOf({ call, callId }: OpenCall, { proposed, accepted }: Judged): Omit<Within, 'onStored'> {
+  private proposalOf({ call, callId, handle }: OpenCall, { proposed, accepted }: Judged): Omit<Within, 'onStored'> {
     const { conversationId, turnId, stepId, callId: parentCallId } = this.parts.args;
     const { tool, hash, decision, why } = proposed;
-    const proposal = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId };
+    const proposal = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId, ...comesFrom(handle) };
     const data = { callId, tool, ...shownArguments(accepted), decision, why, parentCallId };
     return { proposal, requested: { type: 'tool.requested', turnId, stepId, data } };
   }
@@ -288,6 +288,11 @@ export class MethodDesk implements Disposable {
 
 function noRoom({ storageLimit = 0 }: ExecuteToolArgs): MethodAnswer {
   return refusedAnswer('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
+}
+
+function comesFrom(handle: WorkerHandle): Pick<NewMethodCall, 'from'> {
+  const from = placeOf(handle);
+  return from ? { from } : {};
 }
 
 function answer({ handle, call }: OpenCall, given: MethodAnswer): Promise<void> {

@@ -2,14 +2,14 @@ import { Context } from '@temporalio/activity';
 import type { ExecuteToolResult } from '../../contracts/activities.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { mayUseSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
-import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import { placeOf, type WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { NewEvent } from '../../store/store.ts';
 import type { CallResult, ToolCallRow } from '../../store/tool-call-rows.ts';
 import { cutText } from '../results/cut-text.ts';
 import { keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
-import { tierAfterRun, type Reached, type ToolRun } from './tool-run.ts';
+import { forgetFor, tierAfterRun, type Reached, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 import { errorContent, shorten, resultTextOf, resultContentOf } from '../results/tool-result.ts';
 
@@ -96,7 +96,7 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
 async function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events);
+      return await run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events, placeOf(run.workedIn));
     } catch (error) {
       if (!isFailure(error, 'POSTGRES_UNAVAILABLE') || tries === SETTLE_TRIES) throw error;
       warn(run, error);
@@ -105,10 +105,17 @@ async function settlePatiently(run: ToolRun, result: CallResult, events: NewEven
   }
 }
 
-/** Another process has stored a result, or has claimed the call later and will store one. */
+/**
+ * Another process has stored a result, or has claimed the call later and will store one. When neither is so, the files on which this result was made are gone: the
+ * next attempt finds out what is known of the call.
+ */
 async function storedByOther(run: ToolRun): Promise<ExecuteToolResult> {
   const call = await run.store.toolCalls.get(run.args.callId);
   if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: run.args.callId });
+  if (run.workedIn && call.state === 'running' && call.fence === run.claim.fence) {
+    forgetFor(run);
+    throw failure('SANDBOX_SUPERSEDED', { sandboxId: run.workedIn.sandboxId, problem: 'the sandbox has other files now' });
+  }
   return tellStored(run, call);
 }
 

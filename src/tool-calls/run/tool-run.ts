@@ -43,6 +43,8 @@ export interface ToolRun {
   agent: Agent | undefined;
   /** Set once the conversation's sandbox has been reached. */
   handle?: WorkerHandle;
+  /** The sandbox in which the tool has worked, if it has. */
+  workedIn?: WorkerHandle;
 }
 
 /** How the row of the sandbox is found. */
@@ -97,6 +99,7 @@ export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
+  run.workedIn = opened.handle;
   if (!ownSandbox) run.handle = opened.handle;
   return opened.handle;
 }
@@ -105,6 +108,7 @@ export async function openFor(run: ToolRun): Promise<WorkerHandle> {
 export async function openConversation(run: ToolRun): Promise<WorkerHandle> {
   const { handle } = await run.opened.open(run.args, run.args.tool);
   run.handle = handle;
+  run.workedIn ??= handle;
   return handle;
 }
 

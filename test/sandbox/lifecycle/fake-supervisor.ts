@@ -13,6 +13,12 @@ interface FakeExec {
 export class FakeVolume {
   readonly execs = new Map<string, FakeExec>();
   readonly starts = new Map<string, number>();
+  readonly labels: Record<string, string>;
+  readonly createdAtMs = Date.now();
+
+  constructor(labels: Record<string, string> = {}) {
+    this.labels = labels;
+  }
 }
 
 const TICK_MS = 20;
@@ -24,6 +30,7 @@ interface Request {
   command: string;
   size: number;
   end: boolean;
+  fence?: number;
 }
 type Send = (frame: number, value: object | string) => void;
 
@@ -39,6 +46,7 @@ export class FakeSupervisor {
   #followers: { execId: string; end: () => void }[] = [];
   #frozen = false;
   #ended = false;
+  #fence = 0;
 
   constructor(volume: FakeVolume, id: string) {
     this.#volume = volume;
@@ -127,7 +135,11 @@ export class FakeSupervisor {
   }
 
   readonly #operations: Record<string, (request: Request, send: Send) => void> = {
-    hello: (_request, send) => send(FRAMES.end, { version: PROTOCOL_VERSION, supervisorId: this.#id, bootedAt: 'now' }),
+    hello: ({ fence }, send) => {
+      if (fence !== undefined && fence < this.#fence) return send(FRAMES.error, { code: 'SUPERSEDED', problem: `it is number ${this.#fence}` });
+      this.#fence = fence ?? this.#fence;
+      return send(FRAMES.end, { version: PROTOCOL_VERSION, supervisorId: this.#id, bootedAt: 'now', ...(fence !== undefined && { fence }) });
+    },
     ping: (_request, send) => send(FRAMES.end, {}),
     start: ({ execId, command }, send) => {
       this.#start(execId, command);

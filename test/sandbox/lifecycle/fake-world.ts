@@ -3,14 +3,14 @@ import { finished } from 'node:stream/promises';
 import { failure } from '../../../src/contracts/errors.ts';
 import { createLogger } from '../../../src/platform/log.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
-import type { ContainerSpec, ContainerState, Engine } from '../../../src/sandbox/engine/engine.ts';
+import type { ContainerSpec, ContainerState, Engine, OwnedThing } from '../../../src/sandbox/engine/engine.ts';
+import { fenceOf, LABEL } from '../../../src/sandbox/engine/labels.ts';
 import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
-import { Meter } from '../../../src/store/blobs/blob-store.ts';
 import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { FakeDatabase } from './fake-database.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
-import { SharedLocks } from './shared-locks.ts';
 
 interface Container {
   id: string;
@@ -20,6 +20,7 @@ interface Container {
   checkpoints: string[];
   /** Programs that the engine is starting in it. */
   starting: number;
+  createdAtMs: number;
 }
 /** One worker: its calls take as long as the world says, and once it is dead they never return. */
 export interface FakeWorker {
@@ -29,21 +30,24 @@ export interface FakeWorker {
   readonly isDead: boolean;
 }
 
-/** An engine, a database and a blob store that several workers share. What they do happens in an order that `latency` decides. */
+/** The engine of a host, a database and a blob store that several workers share; hosts may share a database. What they do happens in an order that `latency` decides. */
 export class FakeWorld {
   readonly containers = new Map<string, Container>();
   readonly volumes = new Map<string, FakeVolume>();
-  readonly rows = new Map<string, SandboxRow>();
-  readonly #blobs = new Map<string, Buffer>();
-  readonly #locks = new SharedLocks();
+  readonly rows: Map<string, SandboxRow>;
+  readonly hostId: string;
+  readonly #database: FakeDatabase;
   readonly #latency: () => number;
   #ids = 0;
   #workers = 0;
   /** What the workers asked for, in order; to be read when a property fails. */
   readonly trace: string[] = [];
 
-  constructor(latency: () => number) {
+  constructor(latency: () => number, { hostId = 'fake-host', database = new FakeDatabase() } = {}) {
     this.#latency = latency;
+    this.hostId = hostId;
+    this.#database = database;
+    this.rows = database.rows;
   }
 
   worker(): FakeWorker {
@@ -67,7 +71,7 @@ export class FakeWorld {
         },
       });
     const hold: Store['sandboxes']['hold'] = async (sandboxId, mode, work) => {
-      const release = await this.#locks.take(sandboxId, mode);
+      const release = await this.#database.locks.take(sandboxId, mode);
       locks.add(release);
       try {
         return await work(this.rows.get(sandboxId));
@@ -76,9 +80,9 @@ export class FakeWorld {
         release();
       }
     };
-    const store = { sandboxes: slowly({ ...this.#store(), hold }), pools: {}, snapshots: { list: async () => [] }, blobs: this.#blobStore(), events: {} };
+    const store = { sandboxes: slowly({ ...this.#database.sandboxes(), hold }), ...OTHER_ROWS, blobs: this.#database.blobs() };
     const sandboxes = createDockerSandboxes({
-      config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: 'fake-host', LONGSHORE_COPY_CHECKPOINTS: 'no' },
+      config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: this.hostId, LONGSHORE_COPY_CHECKPOINTS: 'no' },
       store: store as unknown as DockerSandboxesOptions['store'],
       log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
       engine: slowly(this.#engine()),
@@ -121,10 +125,11 @@ export class FakeWorld {
     };
     const create = (spec: Container['spec']): string => {
       const known = this.container(spec.name);
-      if (known !== undefined) return known.id;
-      const id = `container-${(this.#ids += 1)}`;
-      if (spec.volumeName !== undefined && !this.volumes.has(spec.volumeName)) this.volumes.set(spec.volumeName, new FakeVolume());
-      this.containers.set(id, { id, spec, status: 'created', checkpoints: [], starting: 0 });
+      if (known !== undefined && Object.entries(spec.labels).every(([label, value]) => known.spec.labels[label] === value)) return known.id;
+      if (known !== undefined) throw failure('DOCKER_FAILED', { action: `create ${spec.name}`, problem: 'the name is taken' });
+      const id = `${this.hostId}-${(this.#ids += 1)}`;
+      if (spec.volumeName !== undefined && !this.volumes.has(spec.volumeName)) this.volumes.set(spec.volumeName, new FakeVolume(spec.labels));
+      this.containers.set(id, { id, spec, status: 'created', checkpoints: [], starting: 0, createdAtMs: Date.now() });
       return id;
     };
     const engine = {
@@ -164,7 +169,7 @@ export class FakeWorld {
         endBridges: async () => undefined,
       },
       copies: {
-        createVolume: async (name: string) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume()),
+        createVolume: async (name: string, labels: Record<string, string>) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume(labels)),
         jobs: () => ({
           copy: async () => undefined,
           pack: () => Readable.from([Buffer.from('packed')]),
@@ -226,6 +231,8 @@ export class FakeWorld {
         found.starting -= 1;
         return found.supervisor?.connect();
       },
+      containersOf: async () => [...this.containers.values()].map(({ id, spec, createdAtMs }) => ({ id, createdAtMs, ...owned(spec.name, spec.labels) })),
+      volumesOf: async () => [...this.volumes].map(([name, { labels, createdAtMs }]) => ({ createdAtMs, ...owned(name, labels) })),
       imageId: async () => 'image',
       newestTemplateImage: async () => undefined,
       processorCount: async () => 2,
@@ -233,49 +240,14 @@ export class FakeWorld {
     };
     return engine as unknown as Engine;
   }
-
-  #store() {
-    return {
-      ensure: async (row: SandboxRow) => {
-        const known = this.rows.get(row.sandboxId) ?? { ...row, generation: 1, lastUsedAt: '', createdAt: '' };
-        this.rows.set(row.sandboxId, known);
-        return known;
-      },
-      get: async (sandboxId: string) => this.rows.get(sandboxId),
-      change: async (
-        sandboxId: string,
-        generation: number,
-        { lost: _lost, filesLost: _filesLost, ...change }: Partial<SandboxRow> & { lost?: string; filesLost?: boolean },
-      ) => {
-        const row = this.rows.get(sandboxId);
-        if (row?.generation !== generation) return undefined;
-        const { archive: _archive, paused: _paused, ...rest } = row;
-        const changed = { ...rest, ...change, generation: generation + 1 };
-        this.rows.set(sandboxId, changed);
-        return changed;
-      },
-      withdraw: async (sandboxId: string, generation: number) => this.rows.get(sandboxId)?.generation === generation && this.rows.delete(sandboxId),
-      touch: async () => undefined,
-      prolong: async () => undefined,
-    };
-  }
-
-  #blobStore() {
-    return {
-      put: async (content: Readable) => {
-        const meter = new Meter();
-        const chunks: Buffer[] = [];
-        for await (const chunk of meter.through(content)) chunks.push(chunk);
-        const blobId = `blob-${(this.#ids += 1)}`;
-        this.#blobs.set(blobId, Buffer.concat(chunks));
-        return { blobId, bytes: meter.bytes, sha256: meter.sha256() };
-      },
-      get: (blobId: string) => Readable.from([this.#blobs.get(blobId) ?? Buffer.alloc(0)]),
-      remove: async (blobId: string) => void this.#blobs.delete(blobId),
-    };
-  }
 }
 
+function owned(name: string, labels: Record<string, string>): Omit<OwnedThing, 'createdAtMs'> {
+  const role = labels[LABEL.role];
+  return { name, sandboxId: labels[LABEL.sandbox] ?? '', fence: fenceOf(labels), ...(role !== undefined && { role }) };
+}
+
+const OTHER_ROWS = { pools: { unowned: async () => [], forget: async () => undefined }, snapshots: { list: async () => [] }, events: {} };
 const STUCK = new Promise<never>(() => undefined);
 /** What answers at once and not by a promise. */
 const PLAIN: ReadonlySet<string> = new Set(['jobs']);

@@ -48,7 +48,7 @@ const code: Required<RunCodeOptions> = {
 };
 const context = { language: 'python', contextId: 'c', user: 'user' };
 const progress = { onBytes: nothing };
-const METHODS: Record<Exclude<keyof WorkerHandle, 'sandboxId'>, Arguments> = {
+const METHODS: Record<Exclude<keyof WorkerHandle, 'sandboxId' | 'fence'>, Arguments> = {
   run: ['true', run],
   start: ['true', { ...run, onStdinError: nothing }],
   attach: ['one', { stdout: 0, stderr: 0 }, { onStdout: nothing, onStderr: nothing, signal }],

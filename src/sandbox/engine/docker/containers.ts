@@ -5,7 +5,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { ContainerSpec, ContainerState, OwnedThing } from '../engine.ts';
 import { checkpointsOf } from './checkpoints.ts';
 import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
-import { LABEL } from '../labels.ts';
+import { fenceOf, LABEL } from '../labels.ts';
 
 const STOP_SECONDS = 2;
 const MOVE_ATTEMPTS = 10;
@@ -154,6 +154,7 @@ export async function containersOf(docker: Docker, installation: string): Promis
       id: Id,
       isRunning: State === 'running',
       sandboxId: Labels[LABEL.sandbox] ?? '',
+      fence: fenceOf(Labels),
       joins: HostConfig.NetworkMode.startsWith('container:'),
       ...(Labels[LABEL.role] !== undefined && { role: Labels[LABEL.role] }),
       createdAtMs: Created * 1000,

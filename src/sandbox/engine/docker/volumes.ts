@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import type { OwnedThing } from '../engine.ts';
 import { engineStatus, mapped } from './errors.ts';
-import { LABEL } from '../labels.ts';
+import { fenceOf, LABEL } from '../labels.ts';
 
 /** @param limitMb only where `hasQuotas` is true. */
 export async function createVolume(docker: Docker, volume: string, labels: Record<string, string>, limitMb?: number): Promise<void> {
@@ -59,6 +59,7 @@ export async function volumesOf(docker: Docker, installation: string): Promise<O
     return Volumes.map((volume) => ({
       name: volume.Name,
       sandboxId: volume.Labels[LABEL.sandbox] ?? '',
+      fence: fenceOf(volume.Labels),
       ...(volume.Labels[LABEL.snapshot] !== undefined && { snapshotId: volume.Labels[LABEL.snapshot] }),
       ...(volume.Labels[LABEL.role] !== undefined && { role: volume.Labels[LABEL.role] }),
       createdAtMs: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ''),

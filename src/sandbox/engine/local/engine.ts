@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Engine, OwnedThing } from '../engine.ts';
-import { LABEL } from '../labels.ts';
+import { fenceOf, LABEL } from '../labels.ts';
 import { createDirectories } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
 import { createMoves } from './moves.ts';
@@ -30,7 +30,7 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
       await directories.removeVolume(volume);
       return true;
     },
-    containersOf: async (installation) => (await directories.places()).filter(isOf(installation)).map(toOwned),
+    containersOf: async (installation) => (await directories.places()).filter(isOf(installation)).map((place) => ({ ...toOwned(place), id: place.id })),
     volumesOf: async (installation) => (await directories.volumes()).filter(isOf(installation)).map(toOwned),
     // Sandboxes use this machine's programs, whatever image is named.
     imageId: async () => 'local',
@@ -51,5 +51,5 @@ function isOf(installation: string): (thing: Labelled) => boolean {
 }
 
 function toOwned({ name, labels, createdAtMs }: Labelled): OwnedThing {
-  return { name, sandboxId: labels[LABEL.sandbox] ?? '', createdAtMs };
+  return { name, sandboxId: labels[LABEL.sandbox] ?? '', fence: fenceOf(labels), createdAtMs };
 }

@@ -1,26 +1,34 @@
 import type { Duplex } from 'node:stream';
 import { anySignal } from '../../../common/any-signal.ts';
+import { RecentMap } from '../../../common/recent-map.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { Logger } from '../../../platform/log.ts';
-import type { SandboxTerms } from '../../protocol/caller.ts';
+import type { SandboxTerms } from '../../protocol/greeting.ts';
 import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
 import type { ExecRecord, SupervisorConnection } from '../../protocol/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
-import { openStream, type OpenStreamDeps, type StreamTarget } from './open-stream.ts';
+import { openStream, type OpenedStream, type OpenStreamDeps, type StreamTarget } from './open-stream.ts';
 
 /** An idle connection is closed after this time, together with its bridge process in the container. Milliseconds. */
 const IDLE_MS = 60_000;
 
-type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
+/** Sandboxes of which it is remembered which container was reached. */
+const REMEMBERED = 10_000;
 
-type OpenFirst = () => Promise<Duplex>;
+type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
+/** `onReached` is told the number of the container at each new stream. */
+type EntryDeps = ConnectionDeps & { onReached: (fence: number) => void };
+
+type OpenFirst = () => Promise<OpenedStream>;
 
 interface Entry {
   connection: SupervisorConnection;
   stream: Duplex | undefined;
+  /** Number of the container at the other end of the newest stream. */
+  fence: number | undefined;
   /** A stream that is open already; it is used first. */
-  given?: Duplex;
+  given?: OpenedStream;
   /** Number of operations that wait for an answer and of the guest's open connections to other hosts. */
   users: number;
   /** Opens the streams to a supervisor that was just woken, until its first answer or a failure. */
@@ -44,9 +52,11 @@ export interface Connections {
    */
   greet(target: StreamTarget, open: OpenFirst): Promise<void> | undefined;
   /** Uses the first stream of a container that is about to be started, and sends its supervisor a ping. */
-  begin(target: StreamTarget, stream: Duplex): void;
+  begin(target: StreamTarget, first: OpenedStream): void;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
+  /** Number of the container of a sandbox that this process has last reached. */
+  fence(sandboxId: string): number | undefined;
   /** Commands that were running when the sandbox's processes last ended. */
   lostExecs(target: StreamTarget): Promise<LostExec[]>;
   /** Operations in progress fail with `why`; without it they are detached, and their commands continue. */
@@ -55,7 +65,7 @@ export interface Connections {
   disconnect(sandboxId: string): void;
   /** Reads the terms of a sandbox again; the guest's open connections to other hosts are closed. */
   renew(sandboxId: string): Promise<void>;
-  /** The same, but only when another process has changed the egress rules. */
+  /** The same, but only when another process has changed the egress rules. A stream to a container that may not act for the sandbox any more is closed. */
   refresh(sandboxId: string): Promise<void>;
   /** Closes a connection that is not in use. Operations in flight on a frozen sandbox wait until it is thawed. */
   closeUnlessUsed(sandboxId: string): void;
@@ -65,13 +75,16 @@ export interface Connections {
 }
 
 export function createConnections(deps: ConnectionDeps): Connections {
+  const reached = new RecentMap<string, number>(REMEMBERED);
   const { entries, close, closeAll, isClosed } = createEntries();
   const find = (target: StreamTarget, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
     // An operation that began before `closeAll` would leave an open stream.
     if (isClosed()) throw failure('SANDBOX_UNREACHABLE', { sandboxId: target.sandboxId, problem: 'this process has closed its connections to sandboxes' });
-    const entry = connect(deps, target, openFirst, (change) => hold(entry, target.sandboxId, change));
+    const entry = connect({ ...deps, onReached: (fence) => reached.set(target.sandboxId, fence) }, target, openFirst, (change) =>
+      hold(entry, target.sandboxId, change),
+    );
     entries.set(target.sandboxId, entry);
     // A connection must not be used without its terms; the next operation opens another one.
     entry.kept.catch(() => entries.get(target.sandboxId) === entry && close(target.sandboxId));
@@ -96,15 +109,21 @@ export function createConnections(deps: ConnectionDeps): Connections {
       hold(entry, target.sandboxId, -1);
     }
   };
+  const disconnect = (sandboxId: string) => {
+    const entry = entries.get(sandboxId);
+    if (entry?.users === 0) return close(sandboxId);
+    entry?.connection.disconnect();
+    entry?.stream?.destroy();
+  };
   const closeUnlessUsed = (sandboxId: string) => {
     if (entries.get(sandboxId)?.users === 0) close(sandboxId);
   };
 
   return {
     use: (target, operation) => use(target, operation),
-    begin(target, stream) {
-      if (isClosed() || entries.has(target.sandboxId)) return void stream.destroy();
-      find(target).given = stream;
+    begin(target, first) {
+      if (isClosed() || entries.has(target.sandboxId)) return void first.stream.destroy();
+      find(target).given = first;
       return void use(target, (connection) => connection.ping()).catch((error: unknown) => tellSilence(deps, target, error));
     },
     close,
@@ -112,16 +131,16 @@ export function createConnections(deps: ConnectionDeps): Connections {
       closeUnlessUsed(target.sandboxId);
       return entries.has(target.sandboxId) ? undefined : use(target, (connection) => connection.ping(), open);
     },
-    disconnect(sandboxId) {
-      const entry = entries.get(sandboxId);
-      if (entry?.users === 0) return close(sandboxId);
-      entry?.connection.disconnect();
-      entry?.stream?.destroy();
-    },
+    disconnect,
     renew: (sandboxId) => keepAnew(entries.get(sandboxId)),
-    refresh: (sandboxId) => renewIfChanged(entries.get(sandboxId)),
+    async refresh(sandboxId) {
+      const entry = entries.get(sandboxId);
+      if (entry !== undefined && (await isLeft(deps, sandboxId, entry))) disconnect(sandboxId);
+      else await renewIfChanged(entry);
+    },
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
+    fence: (sandboxId) => reached.get(sandboxId),
     lostExecs: async (target) => lostLately(await use(target, (connection) => connection.list())),
     closeAll,
     isClosed,
@@ -171,8 +190,15 @@ async function renewIfChanged(entry: Entry | undefined): Promise<void> {
   if ((await entry.kept) === kept) await keepAnew(entry);
 }
 
-async function admit(entry: Entry, tunnel: Duplex): Promise<void> {
+/** Whether the row names another container than the one at the other end of the stream. */
+async function isLeft({ rows, hostId }: ConnectionDeps, sandboxId: string, { fence }: Entry): Promise<boolean> {
+  const row = fence === undefined ? undefined : await rows.get(sandboxId);
+  return row !== undefined && (row.fence !== fence || row.hostId !== hostId);
+}
+
+async function admit(deps: ConnectionDeps, sandboxId: string, entry: Entry, tunnel: Duplex): Promise<void> {
   try {
+    if (await isLeft(deps, sandboxId, entry)) throw failure('SANDBOX_SUPERSEDED', { sandboxId, problem: 'a newer one has taken its place' });
     await renewIfChanged(entry);
     (await entry.kept).accept(tunnel);
   } catch (error) {
@@ -193,29 +219,30 @@ function isLive(stream: Duplex | undefined): boolean {
   return stream !== undefined && !stream.destroyed && !stream.readableEnded;
 }
 
-function connect(deps: ConnectionDeps, target: StreamTarget, openFirst: OpenFirst | undefined, hold: (change: 1 | -1) => void): Entry {
+function connect(deps: EntryDeps, target: StreamTarget, openFirst: OpenFirst | undefined, hold: (change: 1 | -1) => void): Entry {
   const closing = new AbortController();
   let terms: SandboxTerms = {};
   const connection = connectSupervisor({
     sandboxId: target.sandboxId,
     log: deps.log,
-    terms: () => terms,
+    terms: () => ({ ...terms, ...(entry.fence !== undefined && entry.fence > 0 && { fence: entry.fence }) }),
     openStream: async () => {
-      const stream = entry.given ?? (await (entry.openFirst?.() ?? openStream(deps, target, closing.signal)));
+      const { stream, fence } = entry.given ?? (await (entry.openFirst?.() ?? openStream(deps, target, closing.signal)));
       delete entry.given;
-      entry.stream = stream;
+      Object.assign(entry, { stream, fence });
+      deps.onReached(fence);
       stream.once('error', (error) => deps.log.debug({ sandboxId: target.sandboxId, err: error }, 'the stream to a supervisor broke'));
       return stream;
     },
   });
   const keep = async (signal: AbortSignal): Promise<KeptTerms> => {
-    const found = await keepTerms(deps, target.sandboxId, { connection, signal, hold, onTunnel: (tunnel) => void admit(entry, tunnel) });
+    const found = await keepTerms(deps, target.sandboxId, { connection, signal, hold, onTunnel: (tunnel) => void admit(deps, target.sandboxId, entry, tunnel) });
     terms = found.terms;
     return found;
   };
   const keeping = new AbortController();
   const kept = keep(anySignal([keeping.signal, closing.signal]));
-  const entry: Entry = { connection, stream: undefined, users: 0, openFirst, kept, keep, keeping, closing, idleTimer: undefined };
+  const entry: Entry = { connection, stream: undefined, fence: undefined, users: 0, openFirst, kept, keep, keeping, closing, idleTimer: undefined };
   return entry;
 }
 
@@ -224,7 +251,7 @@ async function leave(entry: Entry, why: Error | undefined): Promise<void> {
   clearTimeout(entry.idleTimer);
   entry.closing.abort();
   entry.connection.close(why);
-  entry.given?.destroy();
+  entry.given?.stream.destroy();
   entry.stream?.destroy();
   const kept = await entry.kept.catch(() => undefined);
   await kept?.close();

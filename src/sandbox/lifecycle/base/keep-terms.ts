@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../../../platform/log.ts';
-import type { SandboxTerms } from '../../protocol/caller.ts';
+import type { SandboxTerms } from '../../protocol/greeting.ts';
 import type { SupervisorConnection } from '../../protocol/supervisor-connection.ts';
 import type { Egress } from '../../egress/create-egress.ts';
 

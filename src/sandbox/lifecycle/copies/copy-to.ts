@@ -40,7 +40,7 @@ async function copy(context: DockerContext, sandboxId: string, request: CopyRequ
   const { owner } = request;
   const source = await ownRow(context, sandboxId);
   if (source.tenantId !== owner.tenantId) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  const row = rowOfCopy(context, owner, { ...(request.options ?? source.options) });
+  const row = await rowOfCopy(context, owner, { ...(request.options ?? source.options) });
   const laidOut = await layOutCopy(context, sandboxId, row, request.processes === true);
   if (!(await isStillWanted(context, request, laidOut))) return undefined;
   try {
@@ -63,7 +63,7 @@ async function isStillWanted(context: DockerContext, { isWanted }: CopyRequest, 
   }
 }
 
-type NewRow = ReturnType<typeof rowOfCopy>;
+type NewRow = Awaited<ReturnType<typeof rowOfCopy>>;
 
 /** An archived sandbox stays where it is. */
 async function layOutCopy(context: DockerContext, sandboxId: string, row: NewRow, processes: boolean): Promise<LaidOut> {

@@ -10,7 +10,7 @@ import type { CopyPlace } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';
 import { discard, layOut, type LaidOut, type Parts } from '../make/lay-out.ts';
 
-export type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName'>;
+export type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName' | 'fence'> & { fence: number };
 
 /**
  * Makes a sandbox from a snapshot: `hibernated` when the processes could be restored too, else `stopped`. The row is made after all files are copied, so no
@@ -38,20 +38,21 @@ export async function addSandbox(
   { files, memory }: { files: (to: CopyPlace) => Promise<void>; memory?: (to: CopyPlace) => Promise<void> },
 ): Promise<LaidOut> {
   if ((await context.rows.get(owner.sandboxId)) !== undefined) throw taken(owner.sandboxId);
-  const row = rowOfCopy(context, owner, options);
+  const row = await rowOfCopy(context, owner, options);
   const laidOut = await layOut(context, row, { files, ...(memory && { memory: memoryOfCopy(context, row, memory) }) });
   await addCopy(context, row, laidOut);
   return laidOut;
 }
 
-export function rowOfCopy(
-  { hostId, installation }: DockerContext,
+export async function rowOfCopy(
+  { rows, hostId, installation }: DockerContext,
   { sandboxId, tenantId, conversationId, ttlMs }: SandboxOwner,
   options: NewRow['options'],
-): NewRow {
+): Promise<NewRow> {
   return {
     sandboxId,
     tenantId,
+    fence: await rows.drawFence(),
     hostId,
     options,
     containerName: containerNameOf(installation, sandboxId),

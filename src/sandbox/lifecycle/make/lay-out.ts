@@ -26,10 +26,11 @@ export interface LaidOut {
 /**
  * Makes a volume and, for the processes, a container. Both have unique names, so several callers may do this at the same time; the first one that changes
  * the row has made the sandbox. The reaper waits longer before it removes them than for other orphans.
+ * @param row has the number that was drawn for them
  */
 export async function layOut(
   context: DockerContext,
-  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'options'>,
+  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'fence' | 'containerName' | 'options'>,
   { files, memory }: Parts,
 ): Promise<LaidOut> {
   const { engine, installation } = context;
@@ -37,7 +38,7 @@ export async function layOut(
   const volumeName = `copy.${volumeNameOf(installation, row.sandboxId)}.${suffix}`;
   const laidOut: LaidOut = { volumeName };
   try {
-    const labels = { ...sandboxLabels(installation, row.sandboxId, row.conversationId), [LABEL.role]: 'copy' };
+    const labels = { ...sandboxLabels(installation, row), [LABEL.role]: 'copy' };
     await copiesOf(engine).createVolume(volumeName, labels, await volumeLimit(engine, row.options));
     await files({ volume: volumeName });
     if (memory === undefined) return laidOut;

@@ -6,7 +6,7 @@ import type { ContainerSpec } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { diskLimit, volumeLimit } from '../../engine/disk-limit.ts';
 import { ensureHolder } from '../base/holder.ts';
-import { sandboxLabels, templateLabels } from '../../engine/labels.ts';
+import { fenceOf, LABEL, sandboxLabels, templateLabels } from '../../engine/labels.ts';
 
 const DEFAULT_MEMORY_MB = 1024;
 const DEFAULT_CPUS = 2;
@@ -17,7 +17,7 @@ export async function startNew(context: DockerContext, row: SandboxRow): Promise
   const { engine, connections } = context;
   const { id, stream } = await createContainer(context, row);
   // Before the start: the sandbox's terms are read while the engine works, and the supervisor finds its first message as soon as it runs.
-  if (stream !== undefined) connections.begin(row, stream);
+  if (stream !== undefined) connections.begin(row, { stream, fence: row.fence });
   let isUp = false;
   try {
     isUp = await engine.start(id);
@@ -32,10 +32,19 @@ async function createContainer(context: DockerContext, row: SandboxRow): Promise
   try {
     return await createFrom(context, row, spec);
   } catch (error) {
+    if (await removeSuperseded(context, row)) return createFrom(context, row, spec);
     // Another process has removed the holder as unused, before this container joined it.
     if (spec.runtime.name === 'runc' || (await context.engine.inspect(spec.runtime.holder)) !== undefined) throw error;
     return createFrom(context, row, await containerSpecOf(context, row, spec.runtime.name));
   }
+}
+
+/** Removes an older container that has the name of the sandbox's. False when there is none. */
+async function removeSuperseded({ engine }: DockerContext, row: SandboxRow): Promise<boolean> {
+  const found = await engine.inspect(row.containerName);
+  if (found === undefined || found.labels[LABEL.sandbox] !== row.sandboxId || fenceOf(found.labels) >= row.fence) return false;
+  await engine.removeContainer(found.id);
+  return true;
 }
 
 async function createFrom(context: DockerContext, row: SandboxRow, spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }> {
@@ -62,7 +71,7 @@ export async function runtimeFor({ capabilities }: DockerContext, { runtime, hib
 /** The definition of a sandbox's container. */
 export async function containerSpecOf(
   context: DockerContext,
-  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'containerName' | 'volumeName' | 'options' | 'pool'>,
+  row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'fence' | 'containerName' | 'volumeName' | 'options' | 'pool'>,
   runtime: 'runc' | 'runsc',
 ): Promise<ContainerSpec> {
   const { engine, installation, standardImage } = context;
@@ -78,7 +87,7 @@ export async function containerSpecOf(
     // A container from a pool was labelled before the sandbox had a conversation.
     labels: {
       ...templateLabels(options.labels),
-      ...sandboxLabels(installation, row.sandboxId, row.pool === undefined ? row.conversationId : undefined),
+      ...sandboxLabels(installation, { ...row, conversationId: row.pool === undefined ? row.conversationId : undefined }),
     },
     memoryMb: options.memoryMb ?? DEFAULT_MEMORY_MB,
     // Engines refuse a limit above the machine's number of processors.

@@ -1,6 +1,7 @@
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { checkTier } from '../base/check-tier.ts';
+import { isSuperseded } from '../base/current.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import type { OwnedThing } from '../../engine/engine.ts';
 import { HOLDER_ROLE } from '../base/holder.ts';
@@ -20,7 +21,7 @@ const COPY_GRACES = 60;
 /**
  * Removes orphans and corrects rows. Removes this installation's containers and volumes that no row of a sandbox or snapshot owns, blobs that no archived
  * sandbox names, expired snapshots without a name, and warm sandboxes that no worker keeps. Sets sandboxes of this host to `lost` when their container has
- * ended. Orphans younger than the grace stay.
+ * ended. Orphans younger than the grace stay; what a newer container has superseded, here or on another host, is removed at once.
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
   const { engine, rows, installation, hostId, reapGraceMs, log } = context;
@@ -30,15 +31,16 @@ export async function reap(context: DockerContext): Promise<Reaped> {
   const containers = await engine.containersOf(installation);
   const holderStays = containers.some(({ joins }) => joins);
   const removable = containers.filter(({ role }) => role !== HOLDER_ROLE || !holderStays);
-  const removedContainers = await removeOrphans(context, removable, async (name) => {
-    await engine.removeContainer(name);
+  // By id: a newer container may have its name by now.
+  const removedContainers = await removeOrphans(context, removable, async ({ id, name }) => {
+    await engine.removeContainer(id ?? name);
     return true;
   });
   await removePages(
     context,
     containers.filter(({ joins }) => joins),
   );
-  const removedVolumes = await removeOrphans(context, await engine.volumesOf(installation), (name) => engine.removeVolume(name));
+  const removedVolumes = await removeOrphans(context, await engine.volumesOf(installation), ({ name }) => engine.removeVolume(name));
   const lost: string[] = [];
   for (const row of await rows.list({ hostId, states: ['running', 'frozen', 'hibernated'] })) {
     if ((await checkTier(context, row.sandboxId)) === 'lost') lost.push(row.sandboxId);
@@ -48,13 +50,13 @@ export async function reap(context: DockerContext): Promise<Reaped> {
   return reaped;
 }
 
-async function removeOrphans(context: DockerContext, things: OwnedThing[], remove: (name: string) => Promise<boolean>): Promise<string[]> {
+async function removeOrphans(context: DockerContext, things: OwnedThing[], remove: (thing: OwnedThing) => Promise<boolean>): Promise<string[]> {
   const removed: string[] = [];
   for (const thing of things) {
     const { name } = thing;
     if (!(await isOrphan(context, thing))) continue;
     try {
-      if (await remove(name)) removed.push(name);
+      if (await remove(thing)) removed.push(name);
     } catch (error) {
       // One orphan that cannot be removed must not prevent the removal of the others; the next round tries again.
       if (!isFailure(error, 'DOCKER_FAILED')) throw error;
@@ -79,12 +81,13 @@ async function removePages({ engine: { checkpoints }, log }: DockerContext, cont
 
 async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext, thing: OwnedThing): Promise<boolean> {
   const { sandboxId, snapshotId, role, createdAtMs } = thing;
+  const row = sandboxId === '' || snapshotId !== undefined ? undefined : await rows.get(sandboxId);
+  if (row !== undefined && isSuperseded(thing, row, hostId)) return true;
   const ageMs = Date.now() - createdAtMs;
   if (ageMs < reapGraceMs) return false;
   // A copy makes its volumes and containers before the row names them.
   const isRipe = role !== 'copy' || ageMs >= reapGraceMs * COPY_GRACES;
   if (snapshotId !== undefined) return (await snapshots.get(snapshotId)) === undefined;
-  const row = sandboxId === '' ? undefined : await rows.get(sandboxId);
   if (row === undefined || row.state === 'archived') return isRipe;
   if (row.state === 'destroyed') return true;
   return isRipe && isPast(thing, row, hostId);

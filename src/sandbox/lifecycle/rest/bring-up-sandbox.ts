@@ -2,6 +2,7 @@ import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { applyRow } from '../base/apply-row.ts';
+import { isCurrent } from '../base/current.ts';
 import { checkpointName } from '../../engine/labels.ts';
 import { ownRow, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
@@ -55,7 +56,7 @@ async function stepUp(context: DockerContext, row: SandboxRow, purpose: 'open' |
     case 'stopped':
       return startAgain(context, row, cause.text);
     case 'archived':
-      cause.text = (await unarchive(context, row, (volumeName) => containerSpecOf(context, { ...row, volumeName }, 'runsc'))) ?? 'it was archived';
+      cause.text = (await unarchive(context, row, (next) => containerSpecOf(context, next, 'runsc'))) ?? 'it was archived';
       return undefined;
     case 'hibernated':
       return wakeUp(context, row);
@@ -127,7 +128,7 @@ async function makeRun({ engine }: DockerContext, container: ContainerState | un
 async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it was stopped'): Promise<BroughtUp | undefined> {
   const { engine } = context;
   const before = await engine.inspect(row.containerName);
-  if (before === undefined || !(await canStart(context, before))) return replace(context, row, before, cause);
+  if (!isCurrent(row, before) || !(await canStart(context, before))) return replace(context, row, before, cause);
   if (before.status === 'hibernated') await removeCheckpoints(engine, before.id);
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
   const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
@@ -147,24 +148,30 @@ async function settleStarted(context: DockerContext, row: SandboxRow, change: { 
 
 async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {
   const before = await context.engine.inspect(row.containerName);
+  if (!isCurrent(row, before)) return replace(context, row, before, known ?? describeDeath(undefined));
   // Another worker is rebuilding it, or the engine has found its container again.
-  if (before?.status === 'running' || before?.status === 'paused' || before?.status === 'created') {
+  if (before.status === 'running' || before.status === 'paused' || before.status === 'created') {
     if (!(await makeRun(context, before))) return undefined;
     const loss = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
     return loss && settle(context, row, { containerId: before.id, ...loss });
   }
-  const cause = before?.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
+  const cause = before.status === 'hibernated' ? 'it was hibernated, and its memory could not be brought back' : describeDeath(before);
   return replace(context, row, before, known ?? cause);
 }
 
-/** Makes a new container on the sandbox's old volume. The old container is removed by id, so that a newer one of another worker is not removed. */
+/**
+ * Makes a new container on the sandbox's old volume. First its row gets the number of the new one, which makes the old one powerless; a number that no container has
+ * had yet was drawn by a worker that is making the container now, or has died. The old container is removed by id, so that a newer one of another worker is not removed.
+ */
 async function replace(context: DockerContext, seen: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
   const { engine, connections, rows } = context;
   const filesLost = !(await engine.volumeExists(seen.volumeName));
+  const isUsed = seen.containerId !== undefined || isCurrent(seen, before);
+  const fence = isUsed ? await rows.drawFence() : seen.fence;
   // Stored before the new volume exists: the journal of a new volume is not complete, and every worker that uses it must know that.
-  const saved = filesLost ? await newestFiles(context, seen) : undefined;
-  const change = { state: 'lost', filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
-  const row = filesLost ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
+  const saved = filesLost ? await newestFiles(context, { ...seen, fence }) : undefined;
+  const change = { state: filesLost ? 'lost' : seen.state, fence, filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
+  const row = filesLost || isUsed ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
   if (row === undefined) {
     if (saved !== undefined) await discard(context, saved);
     return undefined;

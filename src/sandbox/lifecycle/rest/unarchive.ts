@@ -14,23 +14,27 @@ import { removeBlobs } from '../remove/remove-blobs.ts';
  * `stopped` when the archive has none. The archive is removed only after the row has changed. Returns why the processes are lost, if they are.
  * @throws ARCHIVE_DAMAGED when a digest differs from the stored one; nothing is changed then
  */
-export async function unarchive(context: DockerContext, row: SandboxRow, specOf: (volumeName: string) => Promise<ContainerSpec>): Promise<string | undefined> {
+export async function unarchive(context: DockerContext, row: SandboxRow, specOf: (row: SandboxRow) => Promise<ContainerSpec>): Promise<string | undefined> {
   const { rows, hostId, log } = context;
   const { sandboxId, archive } = row;
   if (archive === undefined) throw failure('INTERNAL', { problem: `sandbox ${sandboxId} has no archive` });
   await removeLeftover(context, row);
   const { files, memory } = archive;
   const takesMemory = memory !== undefined && (await canCopyMemory(context));
+  const fence = await rows.drawFence();
+  const next = { ...row, fence };
   const parts = {
     files: (to: CopyPlace) => bringBack(context, sandboxId, files, to),
-    ...(takesMemory && { memory: { specOf, copyTo: (to: CopyPlace) => bringBack(context, sandboxId, memory, to) } }),
+    ...(takesMemory && {
+      memory: { specOf: (volumeName: string) => specOf({ ...next, volumeName }), copyTo: (to: CopyPlace) => bringBack(context, sandboxId, memory, to) },
+    }),
   };
-  const laidOut = await layOut(context, row, parts).catch(async (error: unknown) => {
+  const laidOut = await layOut(context, next, parts).catch(async (error: unknown) => {
     // When the row has changed, another caller has unpacked the sandbox meanwhile and removed the archive.
     if ((await rows.get(sandboxId))?.generation === row.generation) throw error;
   });
   if (laidOut === undefined) return undefined;
-  const change = { ...changeTo(laidOut, memory !== undefined), hostId, volumeName: laidOut.volumeName };
+  const change = { ...changeTo(laidOut, memory !== undefined), fence, hostId, volumeName: laidOut.volumeName };
   const changed = await rows.change(sandboxId, row.generation, change).catch(async (error: unknown) => {
     if ((await rows.get(sandboxId))?.generation === row.generation) await discard(context, laidOut);
     throw error;

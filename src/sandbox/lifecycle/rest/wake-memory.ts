@@ -13,6 +13,7 @@ import { retried } from '../../../platform/retried.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 
 type Needed = Pick<DockerContext, 'engine' | 'installation' | 'standardImage' | 'copyCheckpoints' | 'log'> & { connections: Pick<Connections, 'greet'> };
+type WokenRow = StreamTarget & Pick<SandboxRow, 'fence'>;
 type Waking = Needed & { checkpoints: Checkpoints };
 
 /** `awake`: its processes continue in the container with that id. `failed`: the sandbox could not be woken; its checkpoint still exists. */
@@ -23,7 +24,7 @@ export type Woken = { outcome: 'awake'; containerId: string } | { outcome: 'fail
  * is removed only after the woken supervisor has answered. Several callers may do this at the same time.
  * @param specOf makes the definition of the new container
  */
-export async function wakeMemory(needed: Needed, row: StreamTarget, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
+export async function wakeMemory(needed: Needed, row: WokenRow, container: ContainerState, specOf: () => Promise<ContainerSpec>): Promise<Woken> {
   const { engine, log } = needed;
   const { sandboxId, containerName } = row;
   const { checkpoints } = engine;
@@ -109,7 +110,7 @@ export async function finishMove(
 }
 
 /** Removes the checkpoint after the first answer: processes that have continued must not be restored from it again, because their work would be done twice. */
-async function confirmed(context: Waking, target: StreamTarget, containerId: string, name: string): Promise<Woken> {
+async function confirmed(context: Waking, target: WokenRow, containerId: string, name: string): Promise<Woken> {
   try {
     await confirm(context, target, containerId, name);
     return { outcome: 'awake', containerId };
@@ -120,13 +121,14 @@ async function confirmed(context: Waking, target: StreamTarget, containerId: str
 }
 
 /** Waits for the first answer of the supervisor, then removes the checkpoint. */
-async function confirm({ engine, checkpoints, connections, log }: Waking, target: StreamTarget, container: string, name: string): Promise<void> {
+async function confirm({ engine, checkpoints, connections, log }: Waking, target: WokenRow, container: string, name: string): Promise<void> {
   const open = async () => {
     const stream = await engine.openBridge(container);
     if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
     return stream;
   };
-  const answer = () => connections.greet(target, open) ?? askAlone(target.sandboxId, open, log);
+  const opened = async () => ({ stream: await open(), fence: target.fence });
+  const answer = () => connections.greet(target, opened) ?? askAlone(target.sandboxId, open, log);
   await retried(() => answered(answer()), { log, what: `the first answer of ${target.sandboxId}` });
   await checkpoints.remove(container, name);
 }

@@ -61,6 +61,7 @@ class Supervisor:
         executions.before_start = self._disk_guard.largest_file
         self._tunnels: Tunnels | None = None
         self._ports: Ports | None = None
+        self._fence = 0
         self._hello = {'version': VERSION, 'supervisorId': os.urandom(12).hex(), 'bootedAt': timestamp()}
         self._operations: dict[str, Callable[[Channel, Fields], object]] = {
             'hello': self._greet,
@@ -110,8 +111,13 @@ class Supervisor:
         os.unlink(self._path)
 
     def _greet(self, channel: Channel, fields: Fields) -> None:
+        # Processes that were restored in another container learn its number here: it is higher than that of the one before.
+        fence = fields.get('fence', 0)
+        if 0 < fence < self._fence:
+            raise Refused('SUPERSEDED', f'its supervisor is that of container number {self._fence}, not {fence}')
+        self._fence = max(fence, self._fence)
         self._disk_guard.limit = fields.get('diskBytes', self._disk_guard.limit)
-        channel.end(self._hello)
+        channel.end({**self._hello, 'fence': fence} if fence else self._hello)
 
     def _handle(self, channel: Channel, operation: str, fields: Fields) -> None:
         if self._stopping:

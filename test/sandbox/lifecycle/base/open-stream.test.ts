@@ -43,7 +43,7 @@ describe('a new stream to a supervisor', () => {
     await parts.sandboxes.freeze(target.sandboxId);
     const watched = counted();
     let stream: unknown;
-    const opening = openStream({ engine, rows: watched.rows }, target, new AbortController().signal).then((opened) => (stream = opened).destroy());
+    const opening = openStream({ engine, hostId: 'test-host', rows: watched.rows }, target, new AbortController().signal).then((opened) => (stream = opened.stream).destroy());
     await until(async () => watched.looks() >= 3, 'three looks at the frozen sandbox');
     expect(stream).toBeUndefined();
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });
@@ -67,7 +67,7 @@ describe('a new stream to a supervisor', () => {
         return stream;
       },
     };
-    const opening = openStream({ engine: slow, rows: parts.store.sandboxes }, target, new AbortController().signal);
+    const opening = openStream({ engine: slow, hostId: 'test-host', rows: parts.store.sandboxes }, target, new AbortController().signal);
     await begun.promise;
     const freezing = parts
       .another()
@@ -77,7 +77,7 @@ describe('a new stream to a supervisor', () => {
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'running' });
     goOn.resolve(undefined);
     await freezing;
-    (await opening).destroy();
+    (await opening).stream.destroy();
     expect(order).toEqual(['opened', 'frozen']);
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });
     await parts.sandboxes.wake(target.sandboxId);
@@ -95,11 +95,11 @@ describe('a new stream to a supervisor', () => {
         return stream;
       },
     };
-    const deps = { engine: breaking, rows: parts.store.sandboxes };
+    const deps = { engine: breaking, hostId: 'test-host', rows: parts.store.sandboxes };
     const connection = connectSupervisor({
       sandboxId: target.sandboxId,
       log: pino({ level: 'silent' }),
-      openStream: (signal) => openStream(deps, target, signal),
+      openStream: async (signal) => (await openStream(deps, target, signal)).stream,
     });
     await connection.ping();
     expect(bridges).toBe(2);
@@ -111,7 +111,7 @@ describe('a new stream to a supervisor', () => {
     await parts.sandboxes.freeze(target.sandboxId);
     const watched = counted();
     const closing = new AbortController();
-    const opening = openStream({ engine, rows: watched.rows }, target, closing.signal);
+    const opening = openStream({ engine, hostId: 'test-host', rows: watched.rows }, target, closing.signal);
     const outcome = expect(opening).rejects.toMatchObject({ code: 'SANDBOX_UNREACHABLE' });
     await until(async () => watched.looks() >= 1, 'a look at the frozen sandbox');
     closing.abort();
@@ -121,14 +121,14 @@ describe('a new stream to a supervisor', () => {
   test('thaws a container that is frozen although its row says that it runs', async () => {
     const target = await opened();
     await parts.docker.getContainer(target.containerName).pause();
-    const stream = await openStream({ engine, rows: parts.store.sandboxes }, target, new AbortController().signal);
+    const { stream } = await openStream({ engine, hostId: 'test-host', rows: parts.store.sandboxes }, target, new AbortController().signal);
     stream.destroy();
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'running' });
   });
 
   test('is refused when the container has ended, was stopped or destroyed', async () => {
     const target = await opened();
-    const deps = { engine, rows: parts.store.sandboxes };
+    const deps = { engine, hostId: 'test-host', rows: parts.store.sandboxes };
     const signal = new AbortController().signal;
     await parts.docker.getContainer(target.containerName).kill();
     await expect(openStream(deps, target, signal)).rejects.toMatchObject({ code: 'SANDBOX_LOST', message: expect.stringContaining('137') });

@@ -1,0 +1,55 @@
+import { Readable } from 'node:stream';
+import { Meter } from '../../../src/store/blobs/blob-store.ts';
+import type { SandboxChange, SandboxRow, SandboxRows } from '../../../src/store/sandbox-rows.ts';
+import { SharedLocks } from './shared-locks.ts';
+
+/** The rows of sandboxes, and a blob store. */
+export class FakeDatabase {
+  readonly rows = new Map<string, SandboxRow>();
+  readonly locks = new SharedLocks();
+  readonly #blobs = new Map<string, Buffer>();
+  #numbers = 0;
+
+  sandboxes() {
+    return {
+      ensure: async (row: Parameters<SandboxRows['ensure']>[0]) => {
+        const made = { ...row, generation: 1, fence: row.fence ?? (this.#numbers += 1), lastUsedAt: '', createdAt: '' };
+        const known = this.rows.get(row.sandboxId) ?? made;
+        this.rows.set(row.sandboxId, known);
+        return known;
+      },
+      drawFence: async () => (this.#numbers += 1),
+      get: async (sandboxId: string) => this.rows.get(sandboxId),
+      list: async ({ hostId, states }: Parameters<SandboxRows['list']>[0]) =>
+        [...this.rows.values()].filter((row) => (!hostId || row.hostId === hostId) && (!states || states.includes(row.state))),
+      change: async (sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, ...change }: SandboxChange) => {
+        const row = this.rows.get(sandboxId);
+        if (row?.generation !== generation) return undefined;
+        const { archive: _archive, paused: _paused, containerId, ...rest } = row;
+        const kept = containerId === undefined || change.fence !== undefined ? {} : { containerId };
+        const changed = { ...rest, ...kept, ...change, generation: generation + 1 };
+        this.rows.set(sandboxId, changed);
+        return changed;
+      },
+      withdraw: async (sandboxId: string, generation: number) => this.rows.get(sandboxId)?.generation === generation && this.rows.delete(sandboxId),
+      touch: async () => undefined,
+      prolong: async () => undefined,
+    };
+  }
+
+  blobs() {
+    return {
+      put: async (content: Readable) => {
+        const meter = new Meter();
+        const chunks: Buffer[] = [];
+        for await (const chunk of meter.through(content)) chunks.push(chunk);
+        const blobId = `blob-${(this.#numbers += 1)}`;
+        this.#blobs.set(blobId, Buffer.concat(chunks));
+        return { blobId, bytes: meter.bytes, sha256: meter.sha256() };
+      },
+      get: (blobId: string) => Readable.from([this.#blobs.get(blobId) ?? Buffer.alloc(0)]),
+      remove: async (blobId: string) => void this.#blobs.delete(blobId),
+      list: async () => [],
+    };
+  }
+}
