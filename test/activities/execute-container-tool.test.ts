@@ -22,6 +22,16 @@ describe('a container tool', () => {
     expect(call.sandbox.starts).toEqual(['echo hello']);
   });
 
+  test('a result of which the sandbox does not have the files any more is not stored; the next attempt finds out what is known', async () => {
+    const call = await proposed(greet());
+    call.faults.settle.push('superseded');
+    await expect(call.worker().execute()).rejects.toMatchObject({ code: 'SANDBOX_SUPERSEDED', retryable: true });
+    expect(call.calls.get('call_1')).toMatchObject({ state: 'running', fence: 1 });
+    expect(await call.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
+    expect(call.sandbox.starts).toEqual(['echo hello']);
+    expect(call.resultText()).toBe('hello');
+  });
+
   test('after the death of a worker the next attempt attaches to the running command', async () => {
     const call = await proposed(hang());
     await abandoned(call);

@@ -30,7 +30,7 @@ export function createFakeStore() {
   const keys = new Set<string>();
   const transcript = new Map<string, TranscriptEntry>();
   const messages = new Map<string, string>();
-  const faults = { settle: [] as Error[] };
+  const faults = { settle: [] as (Error | 'superseded')[] };
   let sandboxState: 'none' | 'running' = 'none';
   let filesLostAt: string | undefined;
   const append = (more: NewEvent[]) => {
@@ -67,6 +67,7 @@ export function createFakeStore() {
         more: NewEvent[],
       ) {
         const fault = faults.settle.shift();
+        if (fault === 'superseded') return false;
         if (fault) throw fault;
         const call = calls.get(callId);
         if (!call || (call.state !== 'proposed' && call.state !== 'running') || (fence !== undefined && fence !== call.fence)) return false;

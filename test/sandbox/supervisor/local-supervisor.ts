@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import type { CallerOptions } from '../../../src/sandbox/protocol/caller.ts';
 import { connectSupervisor } from '../../../src/sandbox/protocol/connect-supervisor.ts';
 import { createHandle } from '../../../src/sandbox/handle/create-handle.ts';
 import type { SupervisorConnection } from '../../../src/sandbox/protocol/supervisor-connection.ts';
@@ -67,7 +68,7 @@ export class LocalSupervisor implements AsyncDisposable {
     await until(() => existsSync(this.socket));
   }
 
-  connect(options: { silenceMs?: number } = {}): SupervisorConnection {
+  connect(options: Pick<CallerOptions, 'silenceMs' | 'terms'> = {}): SupervisorConnection {
     const connection = connectSupervisor({ openStream: () => this.openStream(), sandboxId: this.sandboxId, log: silentLog, ...options });
     this.connections.push(connection);
     return connection;
