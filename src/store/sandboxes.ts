@@ -8,7 +8,11 @@ import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts
 import type { SandboxChange } from './sandbox-rows.ts';
 import type { Store } from './store.ts';
 
-const INSERT = `with drawn as (select coalesce($10::integer, nextval('sandbox_fences')::integer) as number)
+/** Draws no number for a sandbox that exists: it is asked for each time that one is opened. */
+const INSERT = `with drawn as (
+    select coalesce($10::integer, nextval('sandbox_fences')::integer) as number
+    where not exists (select from sandboxes where sandbox_id = $1 or conversation_id = $2)
+  )
   insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at, fence, volume_fence)
   select $1, $2, $3, $4, $5, $6, $7, $8::json, clock_timestamp() + $9 * interval '1 ms', number, number from drawn
   on conflict do nothing returning ${SANDBOX_COLUMNS}`;

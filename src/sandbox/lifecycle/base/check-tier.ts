@@ -1,5 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { ownRow, tierOfState, untilSettled, type DockerContext } from './docker-context.ts';
+import { isCurrent } from './current.ts';
 import { describeDeath } from './describe-loss.ts';
 
 const TIERS = { running: 'running', paused: 'frozen', hibernated: 'hibernated', created: 'as the row says', ended: undefined } as const;
@@ -12,7 +13,8 @@ export async function checkTier(context: DockerContext, sandboxId: string): Prom
   return untilSettled(sandboxId, async () => {
     const row = await ownRow(context, sandboxId);
     if (row.state !== 'running' && row.state !== 'frozen' && row.state !== 'hibernated') return tierOfState(row.state);
-    const container = await context.engine.inspect(row.containerName);
+    const found = await context.engine.inspect(row.containerName);
+    const container = isCurrent(row, found) ? found : undefined;
     const tier = container && TIERS[container.status];
     if (tier === 'as the row says') return row.state;
     if (tier !== undefined) return tier;

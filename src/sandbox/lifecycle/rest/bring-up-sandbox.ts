@@ -100,7 +100,8 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
 
 async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
   const { engine, rows } = context;
-  const container = await engine.inspect(row.containerName);
+  const found = await engine.inspect(row.containerName);
+  const container = isCurrent(row, found) ? found : undefined;
   if (container?.status === 'paused' && row.state === 'running') {
     return (await applyRow(context, row.sandboxId)) === 'running' ? { tier: 'running' } : undefined;
   }
