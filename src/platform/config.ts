@@ -44,6 +44,8 @@ const schema = z.object({
   LONGSHORE_TEMPLATES: text.optional(),
   /** Name of this machine in sandbox rows; all workers of one engine use the same name. */
   LONGSHORE_HOST_ID: text.default(hostname()),
+  /** A host whose workers have said nothing for so long is lost: the next call of a conversation gets a sandbox on another host. */
+  LONGSHORE_HOST_LOST_AFTER: text.refine((value) => (duration.safeParse(value).data ?? 0) >= 30_000, 'write a duration such as 1m, 30s at least').default('1m'),
   /** Plugins that run in the worker's own process instead of an isolated one: the names that agents give them, separated by commas. */
   LONGSHORE_HOST_PLUGINS: names,
   /** Plugins, named in the same way, that may run although this machine's fence is level C. Code that escapes from level C acts as the worker's own user. */

@@ -100,7 +100,10 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt'> & { fence?: number; ttlMs?: number };
+export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt'> & {
+  fence?: number;
+  ttlMs?: number;
+};
 
 export interface SandboxRows {
   /** Inserts the row, or returns the conversation's existing one. Without `fence` it draws one. */
@@ -115,6 +118,8 @@ export interface SandboxRows {
    * conversation.
    */
   change(sandboxId: string, generation: number, change: SandboxChange): Promise<SandboxRow | undefined>;
+  /** The same for a sandbox of a host that has been silent for so long, while the host that the change names was there: see `HostRows`. */
+  takeOver(sandboxId: string, generation: number, change: SandboxChange & { hostId: string }, lostAfterMs: number): Promise<SandboxRow | undefined>;
   /**
    * Calls `work` with the row as it is then, while no other caller holds the sandbox (for 10 s at most). `shared`: others who share it are let in. The row can change
    * meanwhile: this orders only what holders do to the container.

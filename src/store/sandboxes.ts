@@ -6,6 +6,7 @@ import { insertEvents } from './database/event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import { SANDBOX_COLUMNS, toSandbox, type SandboxSqlRow } from './sandbox-sql.ts';
 import type { SandboxChange } from './sandbox-rows.ts';
+import { isGivenUp } from './service/hosts.ts';
 import type { Store } from './store.ts';
 
 /** Draws no number for a sandbox that exists: it is asked for each time that one is opened. */
@@ -23,9 +24,19 @@ const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or 
  * A sandbox without a conversation has no counter row and logs nothing, and neither does a change that keeps the tier.
  * When a sandbox runs again after a loss, a note for the model is added to the newest turn of the transcript, whatever caused the wake.
  */
-const CHANGE = `with before as (
+const CHANGE = changing(`before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
-  ), changed as (
+  )`);
+
+/** The same, while the host in the row is given up. Its row is locked, so that it comes back either before this change, which then fails, or after it. */
+const TAKE_OVER = changing(`gone as (select gone.* from hosts gone, hosts own
+    where gone.host_id = (select host_id from sandboxes where sandbox_id = $1) and own.host_id = $7 and ${isGivenUp('$12')} for update of gone
+  ), before as (
+    select sandbox_id, state from sandboxes, gone where sandbox_id = $1 and generation = $2 and sandboxes.host_id = gone.host_id for update of sandboxes
+  )`);
+
+function changing(before: string): string {
+  return `with ${before}, changed as (
     update sandboxes set state = $3, generation = generation + 1, last_used_at = clock_timestamp(),
       container_id = case when $11::integer is null then coalesce($4, container_id) else $4 end, fence = coalesce($11, fence),
       volume_fence = case when $6 or $8::text is not null then coalesce($11, volume_fence) else volume_fence end,
@@ -54,8 +65,10 @@ const CHANGE = `with before as (
     from counter where turn_id is not null
   ), logged as (${insertEvents('counter.events')})
   select ${SANDBOX_COLUMNS} from changed`;
+}
 
 const ONE = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`;
+const OF_CONVERSATION = `select ${SANDBOX_COLUMNS} from sandboxes where conversation_id = $1`;
 const DRAW_FENCE = `select nextval('sandbox_fences')::integer as fence`;
 const WITHDRAW = 'delete from sandboxes where sandbox_id = $1 and generation = $2 returning sandbox_id';
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
@@ -77,6 +90,11 @@ export function createSandboxRows({ database, announcer }: { database: Database;
     const rows = await database.query<SandboxSqlRow>(name, sql, values);
     return rows.map(toSandbox)[0];
   };
+  const changed = async (name: string, sql: string, values: SqlValue[]) => {
+    const row = await one(name, sql, values);
+    if (row?.conversationId) announcer.announce(row.conversationId);
+    return row;
+  };
   return {
     async ensure(row) {
       const conversationId = row.conversationId ?? null;
@@ -97,24 +115,17 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       if (!found) throw failure('SANDBOX_CONFLICT', { sandboxId: row.sandboxId });
       return found;
     },
-    async drawFence() {
-      const [drawn] = await database.query<{ fence: number }>('sandboxes.drawFence', DRAW_FENCE, []);
-      if (!drawn) throw failure('INTERNAL', { problem: 'Postgres has given no number for a container' });
-      return drawn.fence;
-    },
+    drawFence: () => drawFence(database),
     get: (sandboxId) => one('sandboxes.get', ONE, [sandboxId]),
-    ofConversation: (conversationId) =>
-      one('sandboxes.ofConversation', `select ${SANDBOX_COLUMNS} from sandboxes where conversation_id = $1`, [conversationId]),
+    ofConversation: (conversationId) => one('sandboxes.ofConversation', OF_CONVERSATION, [conversationId]),
     async list({ hostId, states }) {
       const sql = `select ${SANDBOX_COLUMNS} from sandboxes where ($1::text is null or host_id = $1) and ($2::text[] is null or state = any($2)) order by created_at, sandbox_id`;
       const rows = await database.query<SandboxSqlRow>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
-    async change(sandboxId, generation, change) {
-      const changed = await one('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change)]);
-      if (changed?.conversationId) announcer.announce(changed.conversationId);
-      return changed;
-    },
+    change: (sandboxId, generation, change) => changed('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change)]),
+    takeOver: (sandboxId, generation, change, lostAfterMs) =>
+      changed('sandboxes.takeOver', TAKE_OVER, [sandboxId, generation, ...changeValues(change), lostAfterMs]),
     hold: (sandboxId, mode, work) => database.withLock(`sandbox ${sandboxId}`, mode, async () => work(await one('sandboxes.get', ONE, [sandboxId]))),
     async prolong(sandboxId, ttlMs) {
       await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
@@ -134,6 +145,12 @@ export function createSandboxRows({ database, announcer }: { database: Database;
     },
     withdraw: async (sandboxId, generation) => (await database.query('sandboxes.withdraw', WITHDRAW, [sandboxId, generation])).length > 0,
   };
+}
+
+async function drawFence(database: Database): Promise<number> {
+  const [drawn] = await database.query<{ fence: number }>('sandboxes.drawFence', DRAW_FENCE, []);
+  if (!drawn) throw failure('INTERNAL', { problem: 'Postgres has given no number for a container' });
+  return drawn.fence;
 }
 
 function changeValues({ state, containerId, fence, lost, filesLost = false, hostId, volumeName, archive, paused = false }: SandboxChange): SqlValue[] {

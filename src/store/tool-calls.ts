@@ -53,10 +53,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
     },
     async claimMethod(call, { requested, started }, storageLimit) {
       const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started], storageLimit));
-      if (!row) {
-        await refuseSuperseded(database, call.from);
-        return claimAnnounced(call.callId, call.hash, started);
-      }
+      if (!row) return refuseSuperseded(database, call.from).then(() => claimAnnounced(call.callId, call.hash, started));
       announcer.announce(call.conversationId);
       const claimed = toCall(row);
       return { outcome: 'claimed', fence: claimed.fence, attempt: claimed.fence, call: claimed };

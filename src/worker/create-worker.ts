@@ -52,7 +52,8 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
   const create = async () => {
     const conversations = await createOn(connection, { ...options, ...starting }, { workflowBundle, dataConverter });
     const webhooks = await createWebhookWorker({ ...options, connection, workflows, dataConverter });
-    return { conversations, webhooks, host: await serveHost({ ...options, config: hostOf(config) }) };
+    const host = await serveHost({ ...options, config: hostOf(config) });
+    return { conversations, webhooks, host, kept: await options.sandboxes.keepHost?.() };
   };
   const workers = await create().catch(async (error: unknown) => {
     if (!options.connection) await connection.close();
@@ -66,7 +67,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       try {
         await workers.conversations.run();
       } finally {
-        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), workers.host[Symbol.asyncDispose]()]);
+        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
         if (!options.connection) await connection.close();
       }
     },

@@ -18,6 +18,7 @@ const OF_NO_TENANT: Record<string, string> = {
   skill_files: 'files of operators, which only workers read',
   blobs: 'archives of sandboxes by random ids, which only workers read',
   host_authority: 'one row about the installation',
+  hosts: 'machines that have sandboxes',
   host_workers: 'workers that serve the sandboxes of their hosts',
   blob_chunks: 'parts of archives, which only workers read',
 };

@@ -36,7 +36,8 @@ export interface Installation extends AsyncDisposable {
   store: Store;
   /** Of its workers; a program that runs with it uses this installation. */
   environment: NodeJS.ProcessEnv;
-  startWorker(): WorkerProcess;
+  /** `more`: what its environment has besides. */
+  startWorker(more?: NodeJS.ProcessEnv): WorkerProcess;
   /** Names of its containers, whatever their state. */
   containers(): Promise<string[]>;
   volumes(): Promise<string[]>;
@@ -95,8 +96,8 @@ export async function installAgents(scripted: Record<string, ScriptedAgent>): Pr
     longshore,
     store,
     environment,
-    startWorker() {
-      const worker = startWorker(program, environment);
+    startWorker(more = {}) {
+      const worker = startWorker(program, { ...environment, ...more });
       workers.add(worker);
       return worker;
     },

@@ -90,7 +90,7 @@ describe('what comes from a container', () => {
     const { row, call, conversationId, from } = await worked();
     await store.toolCalls.claim(call.callId, call.hash);
     const next = (await supersede(row, more))!;
-    expect(await store.toolCalls.settle(call.callId, 1, done, [{ type: 'tool.finished', turnId: 'turn_1', data: {} as never }], from)).toBe(false);
+    expect(await store.toolCalls.settle(call.callId, 1, done, [{ type: 'tool.finished', turnId: 'turn_1', data: {} }], from)).toBe(false);
     expect(await store.toolCalls.get(call.callId)).toMatchObject({ state: 'running', fence: 1 });
     expect(await store.transcript.read(conversationId)).toEqual([]);
     expect((await store.events.read(conversationId, 1)).map(({ type }) => type)).toEqual([]);

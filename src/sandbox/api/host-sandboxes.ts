@@ -31,6 +31,11 @@ export interface Sandboxes extends SandboxSnapshots {
   /** What this host's engine can do, found by a trial. With gVisor, the first call takes some seconds. */
   capabilities(): Promise<SandboxCapabilities>;
   /**
+   * Says from now on that this host is there. When it has not for LONGSHORE_HOST_LOST_AFTER, opens on other hosts make its sandboxes anew there. Absent in backends
+   * whose sandboxes stay where they are.
+   */
+  keepHost?(): Promise<AsyncDisposable>;
+  /**
    * Keeps warm sandboxes ready in the background; a conversation takes one over in a few milliseconds. On disposal, removes those that no other process keeps.
    * Absent in backends that create every sandbox on request.
    */

@@ -1,3 +1,4 @@
+import { parseDuration } from '../../common/duration.ts';
 import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { readEnvironment, type Config } from '../../platform/config.ts';
@@ -13,6 +14,7 @@ import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
 import { bringUpSandbox } from './rest/bring-up-sandbox.ts';
 import { createCapabilities } from './base/sandbox-capabilities.ts';
+import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
 import { checkTier } from './base/check-tier.ts';
 import { createConnections } from './base/connections.ts';
@@ -48,6 +50,7 @@ export interface SandboxesOptions {
     Config,
     | 'LONGSHORE_INSTALLATION'
     | 'LONGSHORE_HOST_ID'
+    | 'LONGSHORE_HOST_LOST_AFTER'
     | 'LONGSHORE_SANDBOX_IMAGE'
     | 'LONGSHORE_COPY_CHECKPOINTS'
     | 'LONGSHORE_SNAPSHOT_LIMIT'
@@ -55,7 +58,7 @@ export interface SandboxesOptions {
     | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events'>;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events' | 'hosts'>;
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
@@ -71,7 +74,9 @@ const DAY_MS = 86_400_000;
 export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
   const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
   const rows = store.sandboxes;
-  const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage } = config;
+  const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage, LONGSHORE_HOST_ID: hostId } = config;
+  const lostAfterMs = parseDuration(config.LONGSHORE_HOST_LOST_AFTER);
+  const lease = createHostLease({ hosts: store.hosts, hostId, lostAfterMs, log });
   const inTurn = createTurnsByKey();
   const context: DockerContext = {
     engine,
@@ -80,11 +85,14 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     pools: createKeptPools(),
     snapshots: store.snapshots,
     blobs: store.blobs,
-    connections: createConnections({ engine, rows, log, hostId: config.LONGSHORE_HOST_ID, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
+    connections: createConnections({ engine, rows, log, hostId, lease, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
     openers: createOpeners(),
     installation,
-    hostId: config.LONGSHORE_HOST_ID,
+    hostId,
+    hosts: store.hosts,
+    lostAfterMs,
+    lease,
     standardImage,
     copyCheckpoints: config.LONGSHORE_COPY_CHECKPOINTS === 'yes',
     capabilities: createCapabilities({ engine, installation, standardImage, log }),
@@ -116,6 +124,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
+    keepHost: () => lease.keep(),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     measure: (options) => measureSandboxes(context, options),

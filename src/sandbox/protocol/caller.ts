@@ -265,4 +265,3 @@ export class Caller {
     this.send(open);
   }
 }
-

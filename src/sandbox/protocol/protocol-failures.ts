@@ -29,16 +29,19 @@ export function translateFailure(refused: RecordOf<'failure'>, fields: JsonObjec
       return fileFailed(path, problem);
     case 'PORT_CLOSED':
       return portClosed(problem, fields, sandboxId);
-    case 'SUPERSEDED':
-      return failure('SANDBOX_SUPERSEDED', { sandboxId, problem });
     case 'INVALID_ARGUMENT':
       return refusal(problem);
     default:
-      code satisfies 'INTERNAL';
-      // The text of a supervisor that is being stopped: the operation was not begun.
-      if (problem === 'the sandbox is being stopped') return failure('SANDBOX_LOST', { sandboxId, problem: 'it is being stopped' });
-      return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
+      return ofSandbox(code, problem, sandboxId);
   }
+}
+
+/** What does not depend on the request. */
+function ofSandbox(code: 'SUPERSEDED' | 'INTERNAL', problem: string, sandboxId: string): LongshoreError {
+  if (code === 'SUPERSEDED') return failure('SANDBOX_SUPERSEDED', { sandboxId, problem });
+  // The text of a supervisor that is being stopped: the operation was not begun.
+  if (problem === 'the sandbox is being stopped') return failure('SANDBOX_LOST', { sandboxId, problem: 'it is being stopped' });
+  return failure('INTERNAL', { problem: `the supervisor of sandbox "${sandboxId}" failed: ${problem}` });
 }
 
 function fileFailed(path: string, problem: string): LongshoreError {

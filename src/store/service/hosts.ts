@@ -8,6 +8,10 @@ const ANNOUNCE = `insert into host_workers (worker_id, host_id, address, fingerp
   on conflict (worker_id) do update set expires_at = excluded.expires_at`;
 const FORGET = 'delete from host_workers where expires_at < now()';
 const WITHDRAW = 'delete from host_workers where worker_id = $1';
+/** Times are those of the database alone. A gap that is long enough for the host to be given up begins another time of being there. */
+const BEAT = `insert into hosts (host_id) values ($1) on conflict (host_id) do update set heard_at = clock_timestamp(),
+  since = case when hosts.heard_at < clock_timestamp() - $2::float8 * interval '1 millisecond' then clock_timestamp() else hosts.since end`;
+const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
 const LIST = `select worker_id, host_id, address, fingerprint from host_workers where expires_at > now() and ($1::text is null or host_id = $1) order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */
@@ -29,6 +33,15 @@ interface AuthorityRow {
   certificate: string;
 }
 
+/**
+ * In a statement with the rows `gone` and `own` of two hosts: whether the first one has been silent for so many milliseconds, while the second one has not. Where the
+ * database was away, all hosts are silent, and none is given up before each of them has had the time to say something.
+ */
+export function isGivenUp(afterMs: string): string {
+  const limit = `clock_timestamp() - ${afterMs}::float8 * interval '1 millisecond'`;
+  return `(gone.heard_at < ${limit} and own.since < ${limit} and own.heard_at > ${limit})`;
+}
+
 /** How the HTTP service and the workers of the hosts find and know each other. */
 export interface HostRows {
   /** The authority that certifies both; `make` is called when there is none yet. Both fields are PEM. */
@@ -38,6 +51,10 @@ export interface HostRows {
   withdraw(workerId: string): Promise<void>;
   /** Those that have announced themselves in time; of one host when given. */
   list(hostId?: string): Promise<HostWorker[]>;
+  /** Says that a host is there. After a silence of `lostAfterMs`, another host may have taken its sandboxes over. */
+  beat(hostId: string, lostAfterMs: number): Promise<void>;
+  /** When a host was last heard of that has been silent for `lostAfterMs`, while `by` was there all the time; undefined when it is not to be given up. */
+  lostSince(hostId: string, by: { hostId: string; lostAfterMs: number }): Promise<string | undefined>;
 }
 
 export function createHosts({ database, box }: { database: Database; box: SecretBox }): HostRows {
@@ -64,6 +81,13 @@ export function createHosts({ database, box }: { database: Database; box: Secret
     async list(hostId) {
       const rows = await database.query<{ worker_id: string; host_id: string; address: string; fingerprint: string }>('hosts.list', LIST, [hostId ?? null]);
       return rows.map((row) => ({ workerId: row.worker_id, hostId: row.host_id, address: row.address, fingerprint: row.fingerprint }));
+    },
+    async beat(hostId, lostAfterMs) {
+      await database.query('hosts.beat', BEAT, [hostId, lostAfterMs]);
+    },
+    async lostSince(hostId, by) {
+      const [row] = await database.query<{ heard_at: Date }>('hosts.lostSince', SILENCE, [hostId, by.hostId, by.lostAfterMs]);
+      return row?.heard_at.toISOString();
     },
   };
 }

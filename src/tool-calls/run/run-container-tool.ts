@@ -132,7 +132,7 @@ async function findBroken(run: ToolRun): Promise<RunOutcome | undefined> {
   forgetFor(run);
   try {
     const handle = await openFor(run);
-    if (await lostJournal(run, handle)) return { outcome: 'unknown', why: FILES_LOST };
+    if (!isRepeatable(run) && (await lostJournal(run, handle))) return { outcome: 'unknown', why: FILES_LOST };
     const broken = (await handle.execs()).filter(({ execId, state }) => state === 'lost' && isExecOf(callId, execId));
     const [first] = broken;
     if (!first) return undefined;

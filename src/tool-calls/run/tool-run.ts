@@ -74,7 +74,7 @@ async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
   const handle = await openFor(run);
   if (run.claim.attempt === 1) return handle;
   const [lost] = await Promise.all([lostJournal(run, handle), skipTold(run)]);
-  if (lost) {
+  if (lost && !isRepeatable(run)) {
     throw failure('SANDBOX_LOST', { sandboxId: handle.sandboxId, problem: 'its files are gone, and with them the record of its commands' });
   }
   return handle;

@@ -49,7 +49,15 @@ export interface CallSandboxParts {
 /** Occupies the exec id that the call would use next: a command that does nothing. A start that finds the id taken recognises it. */
 export const INTERRUPTED_MARK = ': interrupted before it was started';
 
-const UNREACHABLE: ErrorCode[] = ['SANDBOX_UNREACHABLE', 'SANDBOX_SUPERSEDED', 'SANDBOX_CONFLICT', 'DOCKER_UNAVAILABLE', 'DOCKER_FAILED', 'POSTGRES_UNAVAILABLE', 'BLOB_FAILED'];
+const UNREACHABLE: ErrorCode[] = [
+  'SANDBOX_UNREACHABLE',
+  'SANDBOX_SUPERSEDED',
+  'SANDBOX_CONFLICT',
+  'DOCKER_UNAVAILABLE',
+  'DOCKER_FAILED',
+  'POSTGRES_UNAVAILABLE',
+  'BLOB_FAILED',
+];
 
 /** State of one attempt at a call in its sandbox. */
 interface Hold {

@@ -5,6 +5,9 @@ import { SharedLocks } from './shared-locks.ts';
 
 /** The rows of sandboxes, and a blob store. */
 export class FakeDatabase {
+  /** When sandboxes were taken over, and the numbers of the containers that are to be made for them. */
+  readonly moves: { atMs: number; fence: number }[] = [];
+  readonly #hosts = new Map<string, { sinceMs: number; heardMs: number }>();
   readonly rows = new Map<string, SandboxRow>();
   readonly locks = new SharedLocks();
   readonly #blobs = new Map<string, Buffer>();
@@ -22,19 +25,47 @@ export class FakeDatabase {
       get: async (sandboxId: string) => this.rows.get(sandboxId),
       list: async ({ hostId, states }: Parameters<SandboxRows['list']>[0]) =>
         [...this.rows.values()].filter((row) => (!hostId || row.hostId === hostId) && (!states || states.includes(row.state))),
-      change: async (sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, ...change }: SandboxChange) => {
-        const row = this.rows.get(sandboxId);
-        if (row?.generation !== generation) return undefined;
-        const { archive: _archive, paused: _paused, containerId, ...rest } = row;
-        const kept = containerId === undefined || change.fence !== undefined ? {} : { containerId };
-        const changed = { ...rest, ...kept, ...change, generation: generation + 1 };
-        this.rows.set(sandboxId, changed);
-        return changed;
+      change: async (sandboxId: string, generation: number, change: SandboxChange) => this.#change(sandboxId, generation, change),
+      takeOver: async (sandboxId: string, generation: number, change: SandboxChange & { hostId: string }, lostAfterMs: number) => {
+        const { hostId = '' } = this.rows.get(sandboxId) ?? {};
+        if (!this.#isGivenUp(hostId, change.hostId, lostAfterMs)) return undefined;
+        const taken = this.#change(sandboxId, generation, change);
+        if (taken) this.moves.push({ atMs: performance.now(), fence: taken.fence });
+        return taken;
       },
       withdraw: async (sandboxId: string, generation: number) => this.rows.get(sandboxId)?.generation === generation && this.rows.delete(sandboxId),
       touch: async () => undefined,
       prolong: async () => undefined,
     };
+  }
+
+  hosts() {
+    return {
+      beat: async (hostId: string, lostAfterMs: number) => {
+        const now = Date.now();
+        const known = this.#hosts.get(hostId);
+        const isGap = known === undefined || known.heardMs < now - lostAfterMs;
+        this.#hosts.set(hostId, { sinceMs: isGap ? now : known.sinceMs, heardMs: now });
+      },
+      lostSince: async (hostId: string, by: { hostId: string; lostAfterMs: number }) =>
+        this.#isGivenUp(hostId, by.hostId, by.lostAfterMs) ? new Date(this.#hosts.get(hostId)?.heardMs ?? 0).toISOString() : undefined,
+    };
+  }
+
+  #isGivenUp(gone: string, own: string, lostAfterMs: number): boolean {
+    const limit = Date.now() - lostAfterMs;
+    const [theirs, ours] = [this.#hosts.get(gone), this.#hosts.get(own)];
+    return theirs !== undefined && ours !== undefined && theirs.heardMs < limit && ours.sinceMs < limit && ours.heardMs > limit;
+  }
+
+  #change(sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, ...change }: SandboxChange): SandboxRow | undefined {
+    const row = this.rows.get(sandboxId);
+    if (row?.generation !== generation) return undefined;
+    const { archive: _archive, paused: _paused, containerId, ...rest } = row;
+    const kept = containerId === undefined || change.fence !== undefined ? {} : { containerId };
+    const changed = { ...rest, ...kept, ...change, generation: generation + 1 };
+    this.rows.set(sandboxId, changed);
+    return changed;
   }
 
   blobs() {

@@ -13,6 +13,7 @@ interface FakeExec {
 export class FakeVolume {
   readonly execs = new Map<string, FakeExec>();
   readonly starts = new Map<string, number>();
+  readonly startedAtMs = new Map<string, number>();
   readonly labels: Record<string, string>;
   readonly createdAtMs = Date.now();
 
@@ -176,6 +177,7 @@ export class FakeSupervisor {
   #start(execId: string, command: string): void {
     if (this.#volume.execs.has(execId)) return;
     this.#volume.starts.set(execId, (this.#volume.starts.get(execId) ?? 0) + 1);
+    this.#volume.startedAtMs.set(execId, performance.now());
     const [word, milliseconds] = command.split(' ');
     this.#volume.execs.set(execId, { state: 'running', leftMs: word === 'wait' ? Infinity : Number(milliseconds), status: 'exited' });
   }

@@ -36,6 +36,8 @@ export class FakeWorld {
   readonly volumes = new Map<string, FakeVolume>();
   readonly rows: Map<string, SandboxRow>;
   readonly hostId: string;
+  /** Whether this host does not reach the database. */
+  isCutOff = false;
   readonly #database: FakeDatabase;
   readonly #latency: () => number;
   #ids = 0;
@@ -80,7 +82,8 @@ export class FakeWorld {
         release();
       }
     };
-    const store = { sandboxes: slowly({ ...this.#database.sandboxes(), hold }), ...OTHER_ROWS, blobs: this.#database.blobs() };
+    const { sandboxes: rows, hosts } = this.#whileConnected({ sandboxes: { ...this.#database.sandboxes(), hold }, hosts: this.#database.hosts() });
+    const store = { sandboxes: slowly(rows), hosts: slowly(hosts), ...OTHER_ROWS, blobs: this.#database.blobs() };
     const sandboxes = createDockerSandboxes({
       config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: this.hostId, LONGSHORE_COPY_CHECKPOINTS: 'no' },
       store: store as unknown as DockerSandboxesOptions['store'],
@@ -97,6 +100,21 @@ export class FakeWorld {
         return isDead;
       },
     };
+  }
+
+  /** Statements fail while the host is cut off from the database. */
+  #whileConnected<T extends Record<string, object>>(families: T): T {
+    const connected = (family: object) =>
+      Object.fromEntries(
+        Object.entries(family).map(([name, query]: [string, (...args: unknown[]) => unknown]) => [
+          name,
+          async (...args: unknown[]) => {
+            if (this.isCutOff) throw failure('POSTGRES_UNAVAILABLE', { problem: 'this host is cut off' });
+            return query(...args);
+          },
+        ]),
+      );
+    return Object.fromEntries(Object.entries(families).map(([name, family]) => [name, connected(family)])) as T;
   }
 
   container(name: string): Container | undefined {

@@ -134,7 +134,7 @@ describe('a snapshot', () => {
     await parts.docker.getVolume(parts.containerName(owner.sandboxId)).remove();
     const opened = await parts.another().open(owner, {});
     expect(opened.lost).toBe(
-      `The sandbox was started anew: its container is gone. Its files are gone as well; it starts with those of its snapshot of ${createdAt}. No command was cut off without a result.`,
+      `The sandbox was started anew: its container is gone. Its files are gone as well; it starts with those of its snapshot of ${createdAt}. Which commands were cut off is not known.`,
     );
     expect(await output(opened.handle, 'cat kept')).toBe('old');
     await parts.sandboxes.destroy(owner.sandboxId);

@@ -20,7 +20,10 @@ function greeted(answer: (fields: Record<string, unknown>) => { kind: 'end' | 'e
     ours.on('error', () => undefined);
     return theirs;
   };
-  return { asked, connection: connectSupervisor({ openStream, terms: () => ({ diskBytes: 1, fence: 7 }), sandboxId: 'sbx_1', log: pino({ level: 'silent' }) }) };
+  return {
+    asked,
+    connection: connectSupervisor({ openStream, terms: () => ({ diskBytes: 1, fence: 7 }), sandboxId: 'sbx_1', log: pino({ level: 'silent' }) }),
+  };
 }
 
 const HELLO = { version: PROTOCOL_VERSION, supervisorId: 'one', bootedAt: 'now' };

@@ -7,6 +7,7 @@ import type { SandboxTerms } from '../../protocol/greeting.ts';
 import { connectSupervisor } from '../../protocol/connect-supervisor.ts';
 import type { ExecRecord, SupervisorConnection } from '../../protocol/supervisor-connection.ts';
 import type { LostExec } from './describe-loss.ts';
+import type { HostLease } from './host-lease.ts';
 import { keepTerms, type KeptTerms, type TermsOf } from './keep-terms.ts';
 import { openStream, type OpenedStream, type OpenStreamDeps, type StreamTarget } from './open-stream.ts';
 
@@ -16,7 +17,7 @@ const IDLE_MS = 60_000;
 /** Sandboxes of which it is remembered which container was reached. */
 const REMEMBERED = 10_000;
 
-type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf };
+type ConnectionDeps = OpenStreamDeps & { log: Logger; termsOf: TermsOf; lease: Pick<HostLease, 'term'> };
 /** `onReached` is told the number of the container at each new stream. */
 type EntryDeps = ConnectionDeps & { onReached: (fence: number) => void };
 
@@ -27,6 +28,8 @@ interface Entry {
   stream: Duplex | undefined;
   /** Number of the container at the other end of the newest stream. */
   fence: number | undefined;
+  /** Term of the host in which the row was last seen to name that container. */
+  term: number | undefined;
   /** A stream that is open already; it is used first. */
   given?: OpenedStream;
   /** Number of operations that wait for an answer and of the guest's open connections to other hosts. */
@@ -55,6 +58,8 @@ export interface Connections {
   begin(target: StreamTarget, first: OpenedStream): void;
   /** True when the connection has a live stream, so the container has not ended. */
   isOpen(sandboxId: string): boolean;
+  /** The same, and the container has not been superseded: where this host may have been given up since that was last seen, the row is read again. */
+  isCertain(sandboxId: string): Promise<boolean>;
   /** Number of the container of a sandbox that this process has last reached. */
   fence(sandboxId: string): number | undefined;
   /** Commands that were running when the sandbox's processes last ended. */
@@ -76,7 +81,7 @@ export interface Connections {
 
 export function createConnections(deps: ConnectionDeps): Connections {
   const reached = new RecentMap<string, number>(REMEMBERED);
-  const { entries, close, closeAll, isClosed } = createEntries();
+  const { entries, close, disconnect, closeUnlessUsed, closeAll, isClosed } = createEntries();
   const find = (target: StreamTarget, openFirst?: OpenFirst): Entry => {
     const known = entries.get(target.sandboxId);
     if (known) return known;
@@ -109,15 +114,6 @@ export function createConnections(deps: ConnectionDeps): Connections {
       hold(entry, target.sandboxId, -1);
     }
   };
-  const disconnect = (sandboxId: string) => {
-    const entry = entries.get(sandboxId);
-    if (entry?.users === 0) return close(sandboxId);
-    entry?.connection.disconnect();
-    entry?.stream?.destroy();
-  };
-  const closeUnlessUsed = (sandboxId: string) => {
-    if (entries.get(sandboxId)?.users === 0) close(sandboxId);
-  };
 
   return {
     use: (target, operation) => use(target, operation),
@@ -133,11 +129,7 @@ export function createConnections(deps: ConnectionDeps): Connections {
     },
     disconnect,
     renew: (sandboxId) => keepAnew(entries.get(sandboxId)),
-    async refresh(sandboxId) {
-      const entry = entries.get(sandboxId);
-      if (entry !== undefined && (await isLeft(deps, sandboxId, entry))) disconnect(sandboxId);
-      else await renewIfChanged(entry);
-    },
+    ...createLooks(deps, entries, disconnect),
     closeUnlessUsed,
     isOpen: (sandboxId) => isLive(entries.get(sandboxId)?.stream),
     fence: (sandboxId) => reached.get(sandboxId),
@@ -164,7 +156,37 @@ function createEntries() {
     for (const sandboxId of entries.keys()) close(sandboxId);
     await Promise.all(farewells);
   };
-  return { entries, close, closeAll, isClosed: () => closed };
+  const disconnect = (sandboxId: string) => {
+    const entry = entries.get(sandboxId);
+    if (entry?.users === 0) return close(sandboxId);
+    entry?.connection.disconnect();
+    entry?.stream?.destroy();
+  };
+  const closeUnlessUsed = (sandboxId: string) => {
+    if (entries.get(sandboxId)?.users === 0) close(sandboxId);
+  };
+  return { entries, close, disconnect, closeUnlessUsed, closeAll, isClosed: () => closed };
+}
+
+/** What reads the row of a sandbox again, and leaves its container when the row names another. */
+function createLooks(deps: ConnectionDeps, entries: Map<string, Entry>, disconnect: (sandboxId: string) => void): Pick<Connections, 'refresh' | 'isCertain'> {
+  return {
+    async refresh(sandboxId) {
+      const entry = entries.get(sandboxId);
+      if (entry !== undefined && (await isLeft(deps, sandboxId, entry))) disconnect(sandboxId);
+      else await renewIfChanged(entry);
+    },
+    async isCertain(sandboxId) {
+      const entry = entries.get(sandboxId);
+      if (entry === undefined || !isLive(entry.stream)) return false;
+      const term = deps.lease.term();
+      if (term === undefined || term !== entry.term) {
+        if (await isLeft(deps, sandboxId, entry)) disconnect(sandboxId);
+        else entry.term = term;
+      }
+      return isLive(entry.stream);
+    },
+  };
 }
 
 async function keepAnew(entry: Entry | undefined): Promise<void> {
@@ -227,22 +249,40 @@ function connect(deps: EntryDeps, target: StreamTarget, openFirst: OpenFirst | u
     log: deps.log,
     terms: () => ({ ...terms, ...(entry.fence !== undefined && entry.fence > 0 && { fence: entry.fence }) }),
     openStream: async () => {
+      const term = deps.lease.term();
       const { stream, fence } = entry.given ?? (await (entry.openFirst?.() ?? openStream(deps, target, closing.signal)));
       delete entry.given;
-      Object.assign(entry, { stream, fence });
+      Object.assign(entry, { stream, fence, term });
       deps.onReached(fence);
       stream.once('error', (error) => deps.log.debug({ sandboxId: target.sandboxId, err: error }, 'the stream to a supervisor broke'));
       return stream;
     },
   });
   const keep = async (signal: AbortSignal): Promise<KeptTerms> => {
-    const found = await keepTerms(deps, target.sandboxId, { connection, signal, hold, onTunnel: (tunnel) => void admit(deps, target.sandboxId, entry, tunnel) });
+    const found = await keepTerms(deps, target.sandboxId, {
+      connection,
+      signal,
+      hold,
+      onTunnel: (tunnel) => void admit(deps, target.sandboxId, entry, tunnel),
+    });
     terms = found.terms;
     return found;
   };
   const keeping = new AbortController();
   const kept = keep(anySignal([keeping.signal, closing.signal]));
-  const entry: Entry = { connection, stream: undefined, fence: undefined, users: 0, openFirst, kept, keep, keeping, closing, idleTimer: undefined };
+  const entry: Entry = {
+    connection,
+    stream: undefined,
+    fence: undefined,
+    term: undefined,
+    users: 0,
+    openFirst,
+    kept,
+    keep,
+    keeping,
+    closing,
+    idleTimer: undefined,
+  };
   return entry;
 }
 

@@ -31,14 +31,15 @@ export function describeLoss(loss: {
   if (expected && !filesLost && execs.length === 0) return undefined;
   const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its snapshot of ${filesOf}`;
   const files = filesLost ? `Its files are gone as well; ${instead}.` : 'The files under /home are kept; /tmp is empty.';
-  return `The sandbox was started anew: ${cause}. ${files} ${describeExecs(execs)}`;
+  return `The sandbox was started anew: ${cause}. ${files} ${describeExecs(execs, filesLost)}`;
 }
 
-function describeExecs(execs: LostExec[]): string {
+/** The journal is among the files. */
+function describeExecs(execs: LostExec[], filesLost: boolean): string {
   const contexts = execs.flatMap(({ execId }) => contextOfExec(execId) ?? []);
   const commands = execs.filter(({ execId }) => contextOfExec(execId) === undefined);
   const variables = contexts.length === 0 ? '' : ` Code contexts whose variables are gone: ${listed(contexts)}.`;
-  if (commands.length === 0) return `No command was cut off without a result.${variables}`;
+  if (commands.length === 0) return `${filesLost ? 'Which commands were cut off is not known.' : 'No command was cut off without a result.'}${variables}`;
   const named = commands.map(({ execId, command }) => `\`${shorten(command)}\` (${execId})`);
   return `Cut off while running, with unknown effect, and not run again: ${listed(named)}.${variables}`;
 }

@@ -7,6 +7,7 @@ import type { Store } from '../../../store/store.ts';
 import type { SandboxCapabilities } from '../../../contracts/host-facts.ts';
 import type { Connections } from './connections.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { HostLease } from './host-lease.ts';
 import type { Openers } from './openers.ts';
 import type { KeptPools } from './kept-pools.ts';
 import type { Work } from './work.ts';
@@ -26,6 +27,10 @@ export interface DockerContext {
   openers: Openers;
   installation: string;
   hostId: string;
+  hosts: Pick<Store['hosts'], 'lostSince'>;
+  /** Silence after which a host is lost. Milliseconds. */
+  lostAfterMs: number;
+  lease: HostLease;
   standardImage: string;
   /** Whether a checkpoint may be copied to another container through a helper that mounts the engine's checkpoints. */
   copyCheckpoints: boolean;
@@ -56,12 +61,18 @@ export async function untilSettled<T>(sandboxId: string, attempt: () => Promise<
 }
 
 /** The row of a sandbox that is on this host or archived. @throws SANDBOX_NOT_FOUND; SANDBOX_UNREACHABLE when it is on another host */
-export async function ownRow({ rows, hostId }: DockerContext, sandboxId: string): Promise<SandboxRow> {
-  const row = await rows.get(sandboxId);
+export async function ownRow(context: DockerContext, sandboxId: string): Promise<SandboxRow> {
+  const row = await context.rows.get(sandboxId);
   if (row === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  if (row.hostId !== hostId && row.state !== 'archived')
-    throw failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"; use it there` });
+  if (row.hostId !== context.hostId && row.state !== 'archived') throw elsewhere(context, row);
   return row;
+}
+
+/** The error for a sandbox of another host. It may have been here: what this process still has open of it is closed. */
+export function elsewhere({ hostId, connections }: DockerContext, row: SandboxRow): Error {
+  const { sandboxId } = row;
+  connections.disconnect(sandboxId);
+  return failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"; use it there` });
 }
 
 export function tierOfState(state: SandboxState): SandboxTier {

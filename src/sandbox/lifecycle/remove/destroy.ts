@@ -1,20 +1,22 @@
 import { containerNameOf, volumeNameOf } from '../../engine/labels.ts';
 import { removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
-import { ownRow, untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { rowHere } from '../base/take-over.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { removeContents } from './remove-contents.ts';
 
 /**
- * Removes container, volume, archive and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
+ * What a host that is lost has of it is removed when that comes back. Removes container, volume, archive and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
  * the removal after a crash.
  */
 export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
   const { rows, connections, installation, log } = context;
   const row = await untilSettled<SandboxRow | 'none'>(sandboxId, async () => {
     try {
-      const row = await ownRow(context, sandboxId);
+      const row = (await rowHere(context, sandboxId))?.row;
+      if (row === undefined) return undefined;
       if (row.state === 'destroyed') return row;
       return (await rows.change(sandboxId, row.generation, { state: 'destroyed' })) && row;
     } catch (error) {

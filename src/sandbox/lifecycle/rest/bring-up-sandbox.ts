@@ -10,6 +10,7 @@ import { destroy } from '../remove/destroy.ts';
 import { describeDeath } from '../base/describe-loss.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { ensureHolder } from '../base/holder.ts';
+import { rowHere, type RowHere } from '../base/take-over.ts';
 import { discard } from '../make/lay-out.ts';
 import { newestFiles } from '../make/newest-files.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
@@ -33,7 +34,10 @@ export interface BroughtUp {
 export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
   const cause = { text: known };
   return untilSettled(sandboxId, async () => {
-    const row = await ownRow(context, sandboxId);
+    const here: RowHere | undefined = purpose === 'open' ? await rowHere(context, sandboxId) : { row: await ownRow(context, sandboxId) };
+    if (here === undefined) return undefined;
+    const { row } = here;
+    cause.text = here.cause ?? cause.text;
     try {
       return await stepUp(context, row, purpose, cause);
     } catch (error) {
@@ -160,12 +164,20 @@ async function rebuild(context: DockerContext, row: SandboxRow, known?: string):
   return replace(context, row, before, known ?? cause);
 }
 
+/** A row with the number of a container that is to be made, and what becomes of the files. */
+interface Replacing {
+  row: SandboxRow;
+  filesLost: boolean;
+  /** Time of the snapshot whose files replace the lost ones. */
+  filesOf?: string;
+}
+
 /**
- * Makes a new container on the sandbox's old volume. First its row gets the number of the new one, which makes the old one powerless; a number that no container has
- * had yet was drawn by a worker that is making the container now, or has died. The old container is removed by id, so that a newer one of another worker is not removed.
+ * Gives the row the number of a new container, which makes the old one powerless. A number that no container has had yet was drawn by a worker that is making the
+ * container now, or has died.
  */
-async function replace(context: DockerContext, seen: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
-  const { engine, connections, rows } = context;
+async function supersede(context: DockerContext, seen: SandboxRow, before: ContainerState | undefined): Promise<Replacing | undefined> {
+  const { engine, rows } = context;
   const filesLost = !(await engine.volumeExists(seen.volumeName));
   const isUsed = seen.containerId !== undefined || isCurrent(seen, before);
   const fence = isUsed ? await rows.drawFence() : seen.fence;
@@ -173,21 +185,22 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   const saved = filesLost ? await newestFiles(context, { ...seen, fence }) : undefined;
   const change = { state: filesLost ? 'lost' : seen.state, fence, filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
   const row = filesLost || isUsed ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
-  if (row === undefined) {
-    if (saved !== undefined) await discard(context, saved);
-    return undefined;
-  }
+  if (row === undefined && saved !== undefined) await discard(context, saved);
+  return row && { row, filesLost, ...(saved !== undefined && { filesOf: saved.madeAt }) };
+}
+
+/** Makes a new container on the sandbox's old volume. The old container is removed by id, so that a newer one of another worker is not removed. */
+async function replace(context: DockerContext, seen: SandboxRow, before: ContainerState | undefined, cause: string): Promise<BroughtUp | undefined> {
+  const { engine, connections } = context;
+  const replacing = await supersede(context, seen, before);
+  if (replacing === undefined) return undefined;
+  const { row, ...files } = replacing;
   // Operations in progress have ended with the old container; they fail here.
   connections.close(row.sandboxId, failure('SANDBOX_LOST', { sandboxId: row.sandboxId, problem: cause }));
   if (before !== undefined) await engine.removeContainer(before.id);
   const containerId = await startNew(context, row);
   if (containerId === undefined) return undefined;
-  const loss = await findLoss(context, row, {
-    cause,
-    filesLost,
-    expected: seen.state === 'stopped',
-    ...(saved !== undefined && { filesOf: saved.madeAt }),
-  });
+  const loss = await findLoss(context, row, { cause, expected: seen.state === 'stopped', ...files });
   return loss && settle(context, row, { containerId, ...loss });
 }
 

@@ -83,7 +83,7 @@ class AtWork {
   async reach<T>(operation: SandboxOperation<T>): Promise<T> {
     const { connections, log } = this.#context;
     const { sandboxId } = this.#target;
-    if (!connections.isOpen(sandboxId)) {
+    if (!(await connections.isCertain(sandboxId))) {
       await this.#wake();
       return connections.use(this.#target, operation);
     }
@@ -127,6 +127,8 @@ class AtWork {
     const { sandboxId } = this.#target;
     if (await this.#isAnswering()) {
       this.#failingSince = undefined;
+      // Its container may have been given up while this host was away.
+      await connections.isCertain(sandboxId).catch((error: unknown) => log.debug({ sandboxId, err: error }, 'the row of a sandbox in use could not be read'));
       return CHECK_MS.first;
     }
     try {

@@ -43,7 +43,9 @@ describe('a new stream to a supervisor', () => {
     await parts.sandboxes.freeze(target.sandboxId);
     const watched = counted();
     let stream: unknown;
-    const opening = openStream({ engine, hostId: 'test-host', rows: watched.rows }, target, new AbortController().signal).then((opened) => (stream = opened.stream).destroy());
+    const opening = openStream({ engine, hostId: 'test-host', rows: watched.rows }, target, new AbortController().signal).then((opened) =>
+      (stream = opened.stream).destroy(),
+    );
     await until(async () => watched.looks() >= 3, 'three looks at the frozen sandbox');
     expect(stream).toBeUndefined();
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'paused' });

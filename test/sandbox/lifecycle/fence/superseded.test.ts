@@ -74,10 +74,18 @@ describe('a container that a newer one has superseded on another host', () => {
     const running = handle.run('sleep 1000', { execId: 'call_1-1', timeoutMs: 0 });
     const outcome = expect(running).rejects.toMatchObject({ code: 'SANDBOX_SUPERSEDED' });
     await until(async () => (await handle.execs()).length > 0, 'the command has begun');
-    const { fence, hostId } = await movedTo('other-host', await rowOf(owner.sandboxId));
+    const { fence, hostId, generation } = await movedTo('other-host', await rowOf(owner.sandboxId));
+    await parts.store.sandboxes.change(owner.sandboxId, generation, { state: 'running', containerId: 'elsewhere' });
     await expect(parts.another().open(owner, {})).rejects.toMatchObject({ code: 'SANDBOX_UNREACHABLE' });
     // Uses of a handle look at the row every five seconds.
-    await until(async () => handle.execs().then(() => false, (error: { code: string }) => error.code === 'SANDBOX_SUPERSEDED'), 'a refusal');
+    await until(
+      async () =>
+        handle.execs().then(
+          () => false,
+          (error: { code: string }) => error.code === 'SANDBOX_SUPERSEDED',
+        ),
+      'a refusal',
+    );
     await expect(handle.run('touch late')).rejects.toMatchObject({
       code: 'SANDBOX_SUPERSEDED',
       message: `This container of sandbox "${owner.sandboxId}" may not act for it any more: it is on host "${hostId}" now, and this is "test-host". Nothing of it counts; the same call goes on in the newer one.`,
@@ -97,9 +105,13 @@ describe('a container that a newer one has superseded on another host', () => {
     await parts.docker.getContainer(before.containerName).rename({ name: `away-${before.containerName}` });
     const opened = await other.open(owner, {});
     const row = await rowOf(owner.sandboxId);
-    expect(opened.lost).toBe('The sandbox was started anew: its container is gone. Its files are gone as well; it starts empty. No command was cut off without a result.');
+    expect(opened.lost).toBe(
+      'The sandbox was started anew: its container is gone. Its files are gone as well; it starts empty. Which commands were cut off is not known.',
+    );
     const { removedContainers, removedVolumes } = await parts.another().reap();
-    expect({ removedContainers, removedVolumes }).toEqual({ removedContainers: [`away-${before.containerName}`], removedVolumes: [before.volumeName] });
+    expect(removedContainers).toContain(`away-${before.containerName}`);
+    expect(removedVolumes).toContain(before.volumeName);
+    expect([...removedContainers, ...removedVolumes]).not.toContain(row.volumeName);
     expect(await engine.inspect(row.containerName)).toMatchObject({ id: row.containerId, status: 'running' });
     expect(await output(opened.handle, 'ls')).toBe('');
   });
@@ -125,7 +137,9 @@ test('a container whose number is that of the row is found again by the next wor
   await handle.start('sleep 1000', { execId: 'call_2-1', timeoutMs: 0 });
   await first[Symbol.asyncDispose]();
   const next = parts.another({ reapGraceMs: -60_000 });
-  expect(await next.reap()).toEqual({ removedContainers: [], removedVolumes: [], lost: [] });
+  const { removedContainers, removedVolumes, lost } = await next.reap();
+  const { containerName, volumeName } = await rowOf(owner.sandboxId);
+  for (const name of [containerName, volumeName, owner.sandboxId]) expect([...removedContainers, ...removedVolumes, ...lost]).not.toContain(name);
   const again = await next.open(owner, {});
   expect(again.lost).toBeUndefined();
   expect(await again.handle.execs()).toMatchObject([{ execId: 'call_2-1', state: 'running' }]);

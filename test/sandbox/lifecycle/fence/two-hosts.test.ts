@@ -1,15 +1,11 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 import { FakeDatabase } from '../fake-database.ts';
 import { FakeTime } from '../fake-time.ts';
-import { FakeWorld, type FakeWorker } from '../fake-world.ts';
+import { FakeWorld } from '../fake-world.ts';
+import { Host, ID, noteNumbers, OWNER, until } from './hosts.ts';
 
-const ID = 'sbx_1';
-const OWNER = { sandboxId: ID, tenantId: 'tenant' };
-/** Virtual. Longer than everything that an operation may wait for. */
-const LIMIT_MS = 300_000;
 const VERBS = ['open', 'run', 'run', 'run', 'archive', 'stop', 'move', 'move', 'reap', 'die'] as const;
 /** Two hosts race for one sandbox here, which the task queues of hosts prevent: each may be told that it is not the one. */
 const ALLOWED = new Set(['SANDBOX_SUPERSEDED', 'SANDBOX_UNREACHABLE', 'SANDBOX_LOST', 'SANDBOX_CONFLICT', 'EXEC_NOT_FOUND', 'DETACHED']);
@@ -18,28 +14,6 @@ interface Step {
   verb: (typeof VERBS)[number];
   host: 0 | 1;
   atMs: number;
-}
-
-/** A host with the worker that runs there now; another one takes the place of a worker that died. */
-class Host {
-  readonly world: FakeWorld;
-  worker: FakeWorker;
-  handle: SandboxHandle | undefined;
-
-  constructor(world: FakeWorld) {
-    this.world = world;
-    this.worker = world.worker();
-  }
-
-  restart(): void {
-    this.worker.die();
-    this.worker = this.world.worker();
-    this.handle = undefined;
-  }
-
-  async open(): Promise<SandboxHandle> {
-    return (this.handle = (await this.worker.sandboxes.open(OWNER, {})).handle);
-  }
 }
 
 /** What happens when a host is given up: the row names another one, and a number that no container of the first has. */
@@ -70,6 +44,8 @@ async function act({ verb, host: number }: Step, index: number, hosts: Host[], d
       return move(database, hosts);
     case 'die':
       return host.restart();
+    default:
+      return verb satisfies never;
   }
 }
 
@@ -94,14 +70,11 @@ async function play(steps: Step[], latencies: number[]): Promise<void> {
     setTimeout(() => {
       const { worker } = hosts[step.host]!;
       open.add(index);
-      const done = () => open.delete(index);
-      const isOver = () => done() || undefined;
-      act(step, index, hosts, database).then(isOver, (error: unknown) => {
-        done();
-        errors.push(error);
-      });
+      act(step, index, hosts, database)
+        .catch((error: unknown) => errors.push(error))
+        .finally(() => open.delete(index));
       // What a worker had begun ends with it.
-      const watch = () => (worker.isDead ? done() : open.has(index) && setTimeout(watch, 50));
+      const watch = () => (worker.isDead ? open.delete(index) : open.has(index) && setTimeout(watch, 50));
       watch();
     }, step.atMs);
   });
@@ -113,17 +86,6 @@ async function play(steps: Step[], latencies: number[]): Promise<void> {
   });
   for (const error of errors) if (!isFailure(error) || !ALLOWED.has(error.code)) throw error;
   await judge(hosts, database, run);
-}
-
-/** No two containers ever have one number. */
-function noteNumbers(hosts: Host[], seen: Map<string, string>): void {
-  for (const { world } of hosts) {
-    for (const { id, spec } of world.containers.values()) {
-      const number = String(fenceOf(spec.labels));
-      if ((seen.get(number) ?? id) !== id) throw new Error(`two containers have number ${number}: ${seen.get(number)} and ${id}`);
-      seen.set(number, id);
-    }
-  }
 }
 
 /** Once both hosts have cleaned up, one container is left at most, that of the row; the sandbox is of use on its host; and nothing was begun twice. */
@@ -139,31 +101,17 @@ async function judge(hosts: Host[], database: FakeDatabase, run: <T>(work: Promi
   expect(await run(handle.run('work 10', { execId: 'last' }))).toMatchObject({ status: 'exited' });
 }
 
-/** Time passes only when nothing else is left to do. */
-async function until(time: FakeTime, isOver: () => boolean): Promise<void> {
-  const endMs = time.nowMs + LIMIT_MS;
-  for (;;) {
-    await time.settle();
-    if (isOver()) return;
-    if (time.nowMs > endMs || !time.pass()) throw new Error(`not within ${LIMIT_MS} ms`);
-  }
-}
-
 const latency = fc.array(fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 8 }) }, { weight: 2, arbitrary: fc.integer({ min: 20, max: 200 }) }), {
   minLength: 20,
   maxLength: 60,
 });
-const steps = fc.array(
-  fc.record({ verb: fc.constantFrom(...VERBS), host: fc.constantFrom(0 as const, 1 as const), atMs: fc.integer({ min: 0, max: 3000 }) }),
-  { minLength: 2, maxLength: 10 },
-);
+const steps = fc.array(fc.record({ verb: fc.constantFrom(...VERBS), host: fc.constantFrom(0 as const, 1 as const), atMs: fc.integer({ min: 0, max: 3000 }) }), {
+  minLength: 2,
+  maxLength: 10,
+});
 const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 60);
 const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 4711);
 
-test(
-  'whatever two hosts, their workers and the moves of a sandbox do at the same time: numbers are given once, one container is left, nothing runs twice',
-  async () => {
-    await fc.assert(fc.asyncProperty(steps, latency, play), { numRuns: RUNS, seed: SEED });
-  },
-  300_000,
-);
+test('whatever two hosts, their workers and the moves of a sandbox do at the same time: numbers are given once, one container is left, nothing runs twice', async () => {
+  await fc.assert(fc.asyncProperty(steps, latency, play), { numRuns: RUNS, seed: SEED });
+}, 300_000);

@@ -1,0 +1,70 @@
+import type { Logger } from '../../../platform/log.ts';
+import type { HostRows } from '../../../store/service/hosts.ts';
+
+/** How often the host is heard of before it counts as lost. */
+const BEATS = 6;
+/** The part of the time at which this process begins to doubt, before others may give the host up. */
+const DOUBT = 0.9;
+
+/** Whether other hosts may have taken sandboxes of this host over. */
+export interface HostLease {
+  /**
+   * The same number as long as no sandbox can have been taken over: what was read from a row in this term still holds. Undefined while one may be taken over
+   * now. Always 0 in a process that does not keep the host.
+   */
+  term(): number | undefined;
+  /** Says from time to time that the host is there, until it is disposed of. Resolves when it has been said once. */
+  keep(): Promise<AsyncDisposable>;
+}
+
+interface LeaseParts {
+  hosts: Pick<HostRows, 'beat'>;
+  hostId: string;
+  lostAfterMs: number;
+  log: Logger;
+}
+
+export function createHostLease({ hosts, hostId, lostAfterMs, log }: LeaseParts): HostLease {
+  let term = 0;
+  let toldAt: ReturnType<typeof clocks> | undefined;
+  /** The steady clock stands still while a machine is suspended; the other one may be set back. The one that says more counts. */
+  const mayBeLost = () => {
+    const now = clocks();
+    return toldAt !== undefined && Math.max(now.steady - toldAt.steady, now.wall - toldAt.wall) >= lostAfterMs * DOUBT;
+  };
+  /** Others count from when the database hears of the host, which is later than the time at which it is told. */
+  const beat = async () => {
+    const telling = clocks();
+    await hosts.beat(hostId, lostAfterMs);
+    if (mayBeLost()) term += 1;
+    toldAt = telling;
+  };
+  return {
+    term: () => (mayBeLost() ? undefined : term),
+    async keep() {
+      await beat();
+      let isOver = false;
+      let beating: Promise<void> = Promise.resolve();
+      let timer: NodeJS.Timeout;
+      const later = () => {
+        timer = setTimeout(() => {
+          beating = beat()
+            .catch((error: unknown) => log.warn({ hostId, err: error }, 'other hosts may take the sandboxes of this host for lost'))
+            .finally(() => isOver || later());
+        }, lostAfterMs / BEATS);
+      };
+      later();
+      return {
+        async [Symbol.asyncDispose]() {
+          isOver = true;
+          clearTimeout(timer);
+          await beating;
+        },
+      };
+    },
+  };
+}
+
+function clocks() {
+  return { steady: performance.now(), wall: Date.now() };
+}

@@ -1,0 +1,59 @@
+import { pino } from 'pino';
+import { failure } from '../../../../src/contracts/errors.ts';
+import { createHostLease } from '../../../../src/sandbox/lifecycle/base/host-lease.ts';
+import { FakeTime } from '../fake-time.ts';
+
+const LOST_MS = 60_000;
+
+/** A lease on a host, with a database that may be away. */
+function leased() {
+  const state = { beats: 0, isAway: false };
+  const hosts = {
+    async beat() {
+      if (state.isAway) throw failure('POSTGRES_UNAVAILABLE', { problem: 'away' });
+      state.beats += 1;
+    },
+  };
+  return { state, lease: createHostLease({ hosts, hostId: 'here', lostAfterMs: LOST_MS, log: pino({ level: 'silent' }) }) };
+}
+
+async function pass(time: FakeTime, milliseconds: number): Promise<void> {
+  const endMs = time.nowMs + milliseconds;
+  setTimeout(() => undefined, milliseconds);
+  while (time.nowMs < endMs) {
+    await time.settle();
+    time.pass();
+  }
+  await time.settle();
+}
+
+test('a process that does not keep the host has one term', () => {
+  expect(leased().lease.term()).toBe(0);
+});
+
+test('the term lasts while the database hears of the host; in doubt there is none, and after it another one', async () => {
+  using time = new FakeTime();
+  const { state, lease } = leased();
+  await using _kept = await lease.keep();
+  expect([lease.term(), state.beats]).toEqual([0, 1]);
+  await pass(time, 5 * LOST_MS + 1000);
+  expect([lease.term(), state.beats]).toEqual([0, 31]);
+  state.isAway = true;
+  await pass(time, 40_000);
+  expect(lease.term()).toBe(0);
+  await pass(time, 20_000);
+  expect(lease.term()).toBeUndefined();
+  state.isAway = false;
+  await pass(time, 15_000);
+  expect(lease.term()).toBe(1);
+});
+
+test('a machine that was suspended is in doubt, although its steady clock stood still', async () => {
+  using time = new FakeTime();
+  const { lease } = leased();
+  await using _kept = await lease.keep();
+  await pass(time, 1000);
+  const { now } = Date;
+  Date.now = () => now() + LOST_MS;
+  expect(lease.term()).toBeUndefined();
+});

@@ -1,0 +1,52 @@
+import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
+import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
+import type { FakeTime } from '../fake-time.ts';
+import type { FakeWorker, FakeWorld } from '../fake-world.ts';
+
+export const ID = 'sbx_1';
+export const OWNER = { sandboxId: ID, tenantId: 'tenant' };
+/** Virtual. Longer than everything that an operation may wait for. */
+const LIMIT_MS = 900_000;
+
+/** A host with the worker that runs there now; another one takes the place of a worker that died. */
+export class Host {
+  readonly world: FakeWorld;
+  worker: FakeWorker;
+  handle: SandboxHandle | undefined;
+
+  constructor(world: FakeWorld) {
+    this.world = world;
+    this.worker = world.worker();
+  }
+
+  restart(): void {
+    this.worker.die();
+    this.worker = this.world.worker();
+    this.handle = undefined;
+  }
+
+  async open(): Promise<SandboxHandle> {
+    return (this.handle = (await this.worker.sandboxes.open(OWNER, {})).handle);
+  }
+}
+
+/** No two containers ever have one number. */
+export function noteNumbers(hosts: Host[], seen: Map<string, string>): void {
+  for (const { world } of hosts) {
+    for (const { id, spec } of world.containers.values()) {
+      const number = String(fenceOf(spec.labels));
+      if ((seen.get(number) ?? id) !== id) throw new Error(`two containers have number ${number}: ${seen.get(number)} and ${id}`);
+      seen.set(number, id);
+    }
+  }
+}
+
+/** Time passes only when nothing else is left to do. */
+export async function until(time: FakeTime, isOver: () => boolean): Promise<void> {
+  const endMs = time.nowMs + LIMIT_MS;
+  for (;;) {
+    await time.settle();
+    if (isOver()) return;
+    if (time.nowMs > endMs || !time.pass()) throw new Error(`not within ${LIMIT_MS} ms`);
+  }
+}
