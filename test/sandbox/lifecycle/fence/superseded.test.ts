@@ -144,3 +144,24 @@ test('a container whose number is that of the row is found again by the next wor
   expect(again.lost).toBeUndefined();
   expect(await again.handle.execs()).toMatchObject([{ execId: 'call_2-1', state: 'running' }]);
 });
+
+test('a sandbox from before there were numbers goes on, and its next container has one', async () => {
+  const { sandboxId, tenantId } = parts.newOwner();
+  const name = parts.containerName(sandboxId);
+  const place = { hostId: 'test-host', containerName: name, volumeName: name, options: {} };
+  await parts.store.sandboxes.ensure({ sandboxId, tenantId, state: 'creating', fence: 0, ...place });
+  const { handle } = await parts.sandboxes.open({ sandboxId, tenantId }, {});
+  await handle.writeFile('kept', 'yes');
+  expect((await containerOf(sandboxId))!.labels).not.toHaveProperty('longshore.fence');
+  const again = parts.another({ reapGraceMs: -60_000 });
+  const { removedContainers, removedVolumes } = await again.reap();
+  expect([...removedContainers, ...removedVolumes]).not.toContain(name);
+  expect((await again.open({ sandboxId, tenantId }, {})).lost).toBeUndefined();
+
+  await parts.docker.getContainer(name).kill();
+  const { handle: next } = await again.open({ sandboxId, tenantId }, {});
+  const row = await rowOf(sandboxId);
+  expect(row.fence).toBeGreaterThan(0);
+  expect(fenceOf((await containerOf(sandboxId))!.labels)).toBe(row.fence);
+  expect(await output(next, 'cat kept')).toBe('yes');
+});
