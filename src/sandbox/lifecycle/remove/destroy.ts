@@ -8,8 +8,8 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { removeContents } from './remove-contents.ts';
 
 /**
- * What a host that is lost has of it is removed when that comes back. Removes container, volume, archive and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
- * the removal after a crash.
+ * Removes container, volume, archive and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
+ * the removal after a crash. What a lost host has of the sandbox is removed when that host comes back.
  */
 export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
   const { rows, connections, installation, log } = context;
