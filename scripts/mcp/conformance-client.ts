@@ -3,7 +3,7 @@
  * worker does, and calls each tool once. A person who is asked accepts what the server suggests, and signs in where that is asked.
  */
 import { createLogger } from '../../src/platform/log.ts';
-import type { McpRemote } from '../../src/contracts/agent.ts';
+import type { McpRemote } from '../../src/contracts/mcp/server.ts';
 import type { McpOAuth, McpUserOAuth } from '../../src/contracts/mcp/oauth.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import type { ToolContext } from '../../src/plugins/api/define-plugin.ts';

@@ -1,4 +1,4 @@
-import type { McpRemote } from '../../src/contracts/agent.ts';
+import type { McpRemote } from '../../src/contracts/mcp/server.ts';
 import type { McpUserOAuth } from '../../src/contracts/mcp/oauth.ts';
 import type { Question, QuestionAnswer } from '../../src/contracts/questions/question.ts';
 import { comeBack, setOut } from '../../src/oauth/sign-in-flow.ts';

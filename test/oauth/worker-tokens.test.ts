@@ -1,4 +1,4 @@
-import type { McpRemote } from '../../src/contracts/agent.ts';
+import type { McpRemote } from '../../src/contracts/mcp/server.ts';
 import type { McpWorkerOAuth } from '../../src/contracts/mcp/oauth.ts';
 import { call, openBench } from '../plugins/dialects/mcp/support.ts';
 import { startAuthorizationServer } from './authorization-server.ts';

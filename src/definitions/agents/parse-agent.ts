@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { z } from 'zod';
-import type { Agent, Judge, McpLimits, McpRemote, McpServer, PluginPin, RuleDecision, SubAgent } from '../../contracts/agent.ts';
+import type { Agent, Judge, PluginPin, RuleDecision, SubAgent } from '../../contracts/agent.ts';
+import type { McpLimits, McpRemote, McpServer } from '../../contracts/mcp/server.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { MemoryScope } from '../../contracts/memory/memory.ts';
 import { toClientTools } from './client-tool-schema.ts';

@@ -1,5 +1,5 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import type { McpGuest } from '../../../contracts/agent.ts';
+import type { McpGuest } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';

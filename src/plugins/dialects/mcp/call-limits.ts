@@ -1,4 +1,4 @@
-import type { McpLimits } from '../../../contracts/agent.ts';
+import type { McpLimits } from '../../../contracts/mcp/server.ts';
 
 /** Time limit of the calls of a tool, by the server's own name for it. Milliseconds. */
 export function limitOf({ timeoutMs, toolTimeoutsMs = {} }: McpLimits, tool: string): number {

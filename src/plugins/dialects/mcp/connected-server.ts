@@ -2,7 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
-import type { McpProgram, McpRemote } from '../../../contracts/agent.ts';
+import type { McpProgram, McpRemote } from '../../../contracts/mcp/server.ts';
 import { deferred } from '../../../common/deferred.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { Plugin } from '../../api/define-plugin.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
-import type { McpGuest } from '../../../contracts/agent.ts';
+import type { McpGuest } from '../../../contracts/mcp/server.ts';
 import { deferred } from '../../../common/deferred.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';

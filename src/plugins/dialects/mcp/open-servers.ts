@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Agent, McpServer, SandboxOptions } from '../../../contracts/agent.ts';
+import type { Agent, SandboxOptions } from '../../../contracts/agent.ts';
+import type { McpServer } from '../../../contracts/mcp/server.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { isLoopback } from '../../../oauth/check-endpoint.ts';

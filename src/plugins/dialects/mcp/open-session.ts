@@ -8,7 +8,7 @@ import {
 import { z } from 'zod';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import { inTimeOr } from '../../../common/in-time.ts';
-import type { Sampling } from '../../../contracts/agent.ts';
+import type { Sampling } from '../../../contracts/mcp/server.ts';
 import { MAX_QUESTION_MS } from '../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../api/define-plugin.ts';
 import { answerQuestion } from './questions/answer-question.ts';

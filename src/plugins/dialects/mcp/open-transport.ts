@@ -1,6 +1,6 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { McpProgram, McpRemote } from '../../../contracts/agent.ts';
+import type { McpProgram, McpRemote } from '../../../contracts/mcp/server.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
 import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';
 import { MessageRefused } from './message-refused.ts';

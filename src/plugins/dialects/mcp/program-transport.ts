@@ -5,7 +5,7 @@ import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { inTimeOr } from '../../../common/in-time.ts';
-import type { McpProgram } from '../../../contracts/agent.ts';
+import type { McpProgram } from '../../../contracts/mcp/server.ts';
 import { excessOf } from '../../../contracts/foreign-json.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { MessageRefused } from './message-refused.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
-import type { McpLimits } from '../../../contracts/agent.ts';
+import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
 import type { ListedTools } from './offers/listed-tools.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CallToolResultSchema, ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
-import type { McpLimits } from '../../../contracts/agent.ts';
+import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
 import { defineTool, type Tool, type ToolAnnotations, type ToolResult } from '../../api/define-plugin.ts';

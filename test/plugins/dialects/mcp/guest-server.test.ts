@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { McpGuest } from '../../../../src/contracts/agent.ts';
+import type { McpGuest } from '../../../../src/contracts/mcp/server.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
 import { createLister, type ListInSandbox } from '../../../../src/plugins/dialects/mcp/list-in-sandbox.ts';
 import { openMcpServers } from '../../../../src/plugins/dialects/mcp/open-servers.ts';

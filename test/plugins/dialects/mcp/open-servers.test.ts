@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadAgents } from '../../../../src/definitions/agents/load-agents.ts';
-import type { McpServer } from '../../../../src/contracts/agent.ts';
+import type { McpServer } from '../../../../src/contracts/mcp/server.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
 import { definePlugin, type Plugin } from '../../../../src/plugins/api/define-plugin.ts';
 import { createRegistry } from '../../../../src/plugins/registry/registry.ts';

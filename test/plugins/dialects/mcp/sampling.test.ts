@@ -1,4 +1,4 @@
-import type { Sampling } from '../../../../src/contracts/agent.ts';
+import type { Sampling } from '../../../../src/contracts/mcp/server.ts';
 import type { JsonObject } from '../../../../src/contracts/json.ts';
 import type { Question, QuestionAnswer } from '../../../../src/contracts/questions/question.ts';
 import type { ToolContext } from '../../../../src/plugins/api/define-plugin.ts';

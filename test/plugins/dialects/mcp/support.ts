@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import type { McpProgram, McpRemote } from '../../../../src/contracts/agent.ts';
+import type { McpProgram, McpRemote } from '../../../../src/contracts/mcp/server.ts';
 import type { Logger } from '../../../../src/platform/log.ts';
 import type { Plugin, ToolContext } from '../../../../src/plugins/api/define-plugin.ts';
 import { connectServer } from '../../../../src/plugins/dialects/mcp/connected-server.ts';

@@ -1,5 +1,5 @@
 import { ErrorCode, type CreateMessageResult } from '@modelcontextprotocol/sdk/types.js';
-import type { Sampling } from '../../../../contracts/agent.ts';
+import type { Sampling } from '../../../../contracts/mcp/server.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import type { ModelQuestion } from '../../../api/server-question.ts';
 import { NO_CALL, refusal } from './refusal.ts';

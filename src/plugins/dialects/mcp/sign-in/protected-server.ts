@@ -1,4 +1,4 @@
-import type { McpRemote } from '../../../../contracts/agent.ts';
+import type { McpRemote } from '../../../../contracts/mcp/server.ts';
 import type { McpUserOAuth, McpWorkerOAuth } from '../../../../contracts/mcp/oauth.ts';
 import { isLoopback } from '../../../../oauth/check-endpoint.ts';
 import type { ProtectedServer } from '../../../../oauth/server.ts';
