@@ -78,8 +78,10 @@ async function claim({ host, conversationId, holder, stopped }: Serving, { callI
 }
 
 async function runCall(serving: Serving, { callId, arguments: input }: ClaimedCall, handler: ClientToolHandler, lost: AbortController): Promise<void> {
-  const lease = setInterval(() => void renew(serving, callId, lost), RENEW_MS);
   const signal = anySignal([serving.stopped, lost.signal]);
+  // A handler that waits for the signal to abort would wait for ever.
+  if (signal.aborted) return giveBack(serving, callId);
+  const lease = setInterval(() => void renew(serving, callId, lost), RENEW_MS);
   try {
     const given = await outcomeOf(() => handler(input, { callId, signal }));
     if (lost.signal.aborted) return;
