@@ -15,6 +15,7 @@ function handleOf(answered: (looked: Promise<void>) => Promise<void>) {
   const context: Record<string, unknown> & { work: Work } = {
     connections: {
       isOpen: () => true,
+      isCertain: async () => true,
       use: (_target: unknown, operation: (given: typeof connection) => Promise<unknown>) => operation(connection),
       refresh: async () => {},
     },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { anySignal } from '../../../../common/any-signal.ts';
 import { pause } from '../../../../common/pause.ts';
+import { parseForeign } from '../../../../contracts/foreign-json.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import { MAX_QUESTION_MS, type QuestionAnswer } from '../../../../contracts/questions/question.ts';
 import { PATHS } from '../../../../oauth/client-of-users.ts';
@@ -74,7 +75,7 @@ export function createSigningIn({ server, url, publicUrl, rows, onSignIn }: Part
       issuer: prepared.authorization.authorizationServerUrl,
       conversationId,
       callId,
-      secret: JSON.parse(JSON.stringify(prepared)) as JsonObject,
+      secret: parseForeign(JSON.stringify(prepared)) as JsonObject,
       ttlMs: MAX_QUESTION_MS,
     });
   }
