@@ -80,7 +80,7 @@ describe('a call that waits for a sign-in', () => {
   test.each([
     ['decline', 'the call was not made: the MCP server desk wants the user to sign in, and the user has declined'],
     ['accept', 'the call was not made: the MCP server desk wants the user to sign in, and the user has not done that on the page that was given'],
-    ['cancel', 'the call was not made: the MCP server desk wants the user to sign in, and nobody has done that in time'],
+    ['cancel', 'the call was not made: the MCP server desk wants the user to sign in, and the user has not done so in time'],
   ] as const)('is not made when the person answers %s without a sign-in', async (action, message) => {
     desk.person = async () => ({ action });
     await expect(desk.call('ada', 'sign_in')).rejects.toThrow(message);
@@ -89,7 +89,7 @@ describe('a call that waits for a sign-in', () => {
 
   test('is not made where nobody can be asked', async () => {
     await expect(desk.call('ada', 'sign_in', { askPerson: undefined as never })).rejects.toThrow(
-      'the call was not made: the MCP server desk wants the user to sign in, and nobody can be asked here',
+      'the call was not made: the MCP server desk wants the user to sign in, and no person can be asked here',
     );
   });
 
@@ -235,7 +235,7 @@ describe('the way back', () => {
   test('a link ends with the question', async () => {
     const link = await waitingLink();
     leave();
-    await expect(call).rejects.toThrow('nobody has done that in time');
+    await expect(call).rejects.toThrow('the user has not done so in time');
     await expect(goThere(desk.rows, link)).rejects.toThrow('the link does not work');
   });
 

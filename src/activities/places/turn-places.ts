@@ -37,10 +37,11 @@ export function createTurnPlaceDesk({ store, agents, places, log }: DeskParts): 
     await places.tell(turn);
     await turnPlaces.told(turn);
   };
-  // Whoever could not be told is told by the next sweep.
+  // The next sweep signals a conversation again that could not be signalled.
   const tellAll = async (placed: PlacedTurn[]) => {
     const ends = await Promise.allSettled(placed.map(tell));
-    for (const end of ends) if (end.status === 'rejected') log.warn({ err: end.reason as unknown }, 'a conversation was not told of the place of its turn');
+    for (const end of ends)
+      if (end.status === 'rejected') log.warn({ err: end.reason as unknown }, 'a conversation could not be signalled that its turn has a place');
   };
 
   return {

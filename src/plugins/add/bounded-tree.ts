@@ -27,7 +27,7 @@ const LEFT_OUT = /(?:^|\/)(?:\.git|node_modules\/\.bin)(?:\/|$)/i;
 /**
  * Takes files and directories by names that lead nowhere else, each once, and no more than a plugin may have. It makes no links, so that no name leads through
  * one. Names are relative, with `/`.
- * @param root an empty directory to which nobody else writes
+ * @param root an empty directory to which no other process writes
  */
 export function createTree(plugin: string, root: string, limits: TreeLimits = TREE_LIMITS): BoundedTree {
   let { entries, bytes } = limits;

@@ -9,7 +9,7 @@ import { parseMessage } from './validate-messages.ts';
 export interface SandboxTerms {
   /** The most bytes that its files may take up; commands that exceed it are ended. 0, the default: only the storage limits them. */
   diskBytes?: number;
-  /** Number of the container. The supervisor refuses whoever names a lower one than another has named. */
+  /** Number of the container. The supervisor refuses a worker that gives a lower number than another worker has given. */
   fence?: number;
 }
 

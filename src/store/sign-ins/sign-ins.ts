@@ -50,7 +50,7 @@ export interface SignInRows {
   /** Ends all that wait for the same, and returns them. */
   finish(place: TokenPlace & { url: string }): Promise<SignIn[]>;
   isDone(signInId: string): Promise<boolean>;
-  /** Nobody waits for it any more: its link ends. */
+  /** No call waits for it any more: its link ends. */
   end(signInId: string): Promise<void>;
   /** Notes that the call is made again from now on. */
   resume(signInId: string): Promise<void>;

@@ -32,7 +32,7 @@ test('a file keeps its mode, and a link to it stays a link', async () => {
 test('when one file cannot be written, those before it are as they were', async () => {
   const path = join(directory, 'a.yaml');
   await writeFile(path, 'old');
-  // Nobody can make a file there.
+  // No file can be made there.
   const fixed = await fileAt('/proc/version');
   await expect(
     writeAgentFiles([

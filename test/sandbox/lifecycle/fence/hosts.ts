@@ -1,7 +1,8 @@
 import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
 import type { FakeTime } from '../fake-time.ts';
-import type { FakeWorker, FakeWorld } from '../fake-world.ts';
+import { FakeDatabase } from '../fake-database.ts';
+import { FakeWorld, type FakeWorker } from '../fake-world.ts';
 
 export const ID = 'sbx_1';
 export const OWNER = { sandboxId: ID, tenantId: 'tenant' };
@@ -28,6 +29,22 @@ export class Host {
   async open(): Promise<SandboxHandle> {
     return (this.handle = (await this.worker.sandboxes.open(OWNER, {})).handle);
   }
+}
+
+/** Two hosts with one database, and what runs work on them while virtual time passes. */
+export function twoHosts(time: FakeTime, latencies: number[]) {
+  let drawn = 0;
+  const database = new FakeDatabase();
+  const latency = () => latencies[(drawn += 1) % latencies.length] ?? 1;
+  const hosts = ['first', 'second'].map((hostId) => new Host(new FakeWorld(latency, { hostId, database })));
+  const run = async <T>(work: Promise<T>): Promise<T> => {
+    let isOver = false;
+    const noted = work.finally(() => (isOver = true));
+    noted.catch(() => undefined);
+    await until(time, () => isOver);
+    return work;
+  };
+  return { database, hosts, run };
 }
 
 /** No two containers ever have one number. */

@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import { FakeDatabase } from '../fake-database.ts';
+import type { FakeDatabase } from '../fake-database.ts';
 import { FakeTime } from '../fake-time.ts';
-import { FakeWorld } from '../fake-world.ts';
-import { Host, ID, noteNumbers, OWNER, until } from './hosts.ts';
+import { type Host, ID, noteNumbers, OWNER, twoHosts, until } from './hosts.ts';
 
 const VERBS = ['open', 'open', 'run', 'run', 'long', 'cut', 'cut', 'mend', 'reap', 'restart'] as const;
 const ALLOWED = new Set([
@@ -54,17 +53,7 @@ async function act({ verb, host: number }: Step, index: number, hosts: Host[]): 
 /** What the two hosts have done, with the time at which a sandbox was taken over. */
 async function play(steps: Step[], latencies: number[]): Promise<FakeDatabase['moves']> {
   using time = new FakeTime();
-  let drawn = 0;
-  const database = new FakeDatabase();
-  const latency = () => latencies[(drawn += 1) % latencies.length] ?? 1;
-  const hosts = ['first', 'second'].map((hostId) => new Host(new FakeWorld(latency, { hostId, database })));
-  const run = async <T>(work: Promise<T>): Promise<T> => {
-    let isOver = false;
-    const noted = work.finally(() => (isOver = true));
-    noted.catch(() => undefined);
-    await until(time, () => isOver);
-    return work;
-  };
+  const { database, hosts, run } = twoHosts(time, latencies);
   for (const host of hosts) await run(keep(host));
   await run(hosts[0]!.open());
   const open = new Set<number>();

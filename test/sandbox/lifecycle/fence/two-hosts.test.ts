@@ -1,13 +1,12 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import { FakeDatabase } from '../fake-database.ts';
+import type { FakeDatabase } from '../fake-database.ts';
 import { FakeTime } from '../fake-time.ts';
-import { FakeWorld } from '../fake-world.ts';
-import { Host, ID, noteNumbers, OWNER, until } from './hosts.ts';
+import { type Host, ID, noteNumbers, OWNER, twoHosts, until } from './hosts.ts';
 
 const VERBS = ['open', 'run', 'run', 'run', 'archive', 'stop', 'move', 'move', 'reap', 'die'] as const;
-/** Two hosts race for one sandbox here, which the task queues of hosts prevent: each may be told that it is not the one. */
+/** Two hosts race for one sandbox here, as they do where their workers poll one task queue: each may be told that it is not the one. */
 const ALLOWED = new Set(['SANDBOX_SUPERSEDED', 'SANDBOX_UNREACHABLE', 'SANDBOX_LOST', 'SANDBOX_CONFLICT', 'EXEC_NOT_FOUND', 'DETACHED']);
 
 interface Step {
@@ -51,17 +50,7 @@ async function act({ verb, host: number }: Step, index: number, hosts: Host[], d
 
 async function play(steps: Step[], latencies: number[]): Promise<void> {
   using time = new FakeTime();
-  let drawn = 0;
-  const database = new FakeDatabase();
-  const latency = () => latencies[(drawn += 1) % latencies.length] ?? 1;
-  const hosts = ['first', 'second'].map((hostId) => new Host(new FakeWorld(latency, { hostId, database })));
-  const run = async <T>(work: Promise<T>): Promise<T> => {
-    let isOver = false;
-    const noted = work.finally(() => (isOver = true));
-    noted.catch(() => undefined);
-    await until(time, () => isOver);
-    return work;
-  };
+  const { database, hosts, run } = twoHosts(time, latencies);
   await run(hosts[0]!.open());
   const open = new Set<number>();
   const errors: unknown[] = [];

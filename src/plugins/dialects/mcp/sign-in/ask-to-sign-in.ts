@@ -48,7 +48,7 @@ export function createSigningIn({ server, url, publicUrl, rows, onSignIn }: Part
 
   /** Asks the user to sign in, and waits for that. What is asked is stored, so that a call whose worker has died goes on with the same link. */
   async function ask(needed: SignInNeeded, { askPerson, signal, ...call }: CallContext): Promise<void> {
-    if (!askPerson) throw unmade('wants the user to sign in, and nobody can be asked here');
+    if (!askPerson) throw unmade('wants the user to sign in, and no person can be asked here');
     const before = await rows.ofCall(call.callId);
     const signIn = before && isOpen(before) ? before : await add(needed, call);
     const over = new AbortController();
@@ -109,6 +109,6 @@ function wordsOf({ action }: QuestionAnswer): string {
     case 'accept':
       return 'wants the user to sign in, and the user has not done that on the page that was given';
     default:
-      return 'wants the user to sign in, and nobody has done that in time';
+      return 'wants the user to sign in, and the user has not done so in time';
   }
 }
