@@ -33,6 +33,8 @@ const schema = z.object({
   TEMPORAL_NAMESPACE: text.default('default'),
   /** Task queue of the conversations; each independent installation on a Temporal server has its own. */
   LONGSHORE_TASK_QUEUE: text.default('longshore'),
+  /** This worker's version among those of its task queue, such as a build's number: Temporal then gives a conversation to workers of its current version alone. */
+  LONGSHORE_WORKER_VERSION: text.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'use up to 100 letters, digits, ".", "_" and "-"').optional(),
   DATABASE_URL: text.default('postgres://longshore:longshore@127.0.0.1:5433/longshore'),
   /** Whether any program of a newer version brings the schema of the database up to date. With `no`, only `longshore setup` does. */
   LONGSHORE_MIGRATE: z.enum(['yes', 'no']).default('yes'),

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
 import type { Config } from '../platform/config.ts';
 import { readEncryptionKeys } from '../platform/encryption-keys.ts';
@@ -91,7 +91,7 @@ async function createOn(
   options: WorkerOptions & ReturnType<typeof conversationsOn>,
   parts: { workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>; dataConverter: DataConverter },
 ): Promise<Worker> {
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue } = options.config;
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue, LONGSHORE_WORKER_VERSION: version } = options.config;
   await checkNamespace(options.store.temporalHome, { address, namespace, connection });
   await checkSearchAttributes({ address, namespace, connection, log: options.log });
   return Worker.create({
@@ -102,6 +102,7 @@ async function createOn(
     activities: {
       ...createActivities({ ...options, service: serviceLinks(options) }),
     },
+    ...(version !== undefined && { workerDeploymentOptions: deploymentOf(taskQueue, version) }),
     ...(options.tracing && { interceptors: { activity: [traceActivities({ ...options, tracing: options.tracing })] } }),
     // A heartbeat receives a cancellation; by default, up to a minute may pass between two heartbeats.
     maxHeartbeatThrottleInterval: '1s',
@@ -113,6 +114,14 @@ async function createOn(
     // After a worker has died, its conversations wait this long before another worker takes them over.
     stickyQueueScheduleToStartTimeout: '2s',
   });
+}
+
+/**
+ * A conversation goes on with the current version from its next task on. Its code is made for that (`patched`), and a conversation that waits for weeks does not keep a
+ * worker of an old version waiting with it.
+ */
+function deploymentOf(deploymentName: string, buildId: string): WorkerDeploymentOptions {
+  return { useWorkerVersioning: true, version: { deploymentName, buildId }, defaultVersioningBehavior: 'AUTO_UPGRADE' };
 }
 
 /** Starts conversations as clients do, with the agents of this worker and on its own task queue. */

@@ -9,6 +9,7 @@ import type { WebhookSettings } from '../webhooks/webhook-terms.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
 type OptionalSetting =
+  | 'LONGSHORE_WORKER_VERSION'
   | 'LONGSHORE_RETENTION_DAYS'
   | 'LONGSHORE_RETENTION'
   | 'LONGSHORE_LIMITS'
@@ -36,6 +37,10 @@ const config = z.looseObject({
   LONGSHORE_TASK_QUEUE: text,
   LONGSHORE_HOME: text,
   LONGSHORE_AGENTS: text,
+  LONGSHORE_WORKER_VERSION: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'use up to 100 letters, digits, ".", "_" and "-"')
+    .optional(),
   LONGSHORE_RETENTION_DAYS: z.number().min(0, 'give a number of days from 0').optional(),
   LONGSHORE_RETENTION: z
     .union([z.literal('0'), z.string().refine((text) => (duration.safeParse(text).data ?? 0) > 0, 'give a duration such as 365d')])
