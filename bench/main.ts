@@ -20,6 +20,7 @@ import { measureOutputFlood } from './output-flood.ts';
 import { openParts, type BenchParts } from './parts.ts';
 import { measurePluginCall } from './plugin-call.ts';
 import { measurePluginsLoad } from './plugins-load.ts';
+import { measureRecovery } from './recovery.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureServerRequest } from './servers/server-request.ts';
 import { measureToolStep } from './tool-step.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'plugins-load': measurePluginsLoad,
   'freeze-thaw': measureFreezeThaw,
   wake: measureWake,
+  recovery: measureRecovery,
   'idle-memory': measureIdleMemory,
   'output-flood': measureOutputFlood,
   'file-transfer': measureFileTransfer,
