@@ -23,6 +23,7 @@ import { measurePluginsLoad } from './plugins-load.ts';
 import { measureRecovery } from './recovery.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureServerRequest } from './servers/server-request.ts';
+import { measureStoredRows } from './stored-rows.ts';
 import { measureToolStep } from './tool-step.ts';
 import { measureWake } from './wake.ts';
 import { measureWarmClaim } from './warm-claim.ts';
@@ -49,8 +50,8 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'http-service': measureHttpService,
   'http-streams': measureHttpStreams,
 };
-/** These run only when they are named: they fetch what they compare with. */
-const ON_REQUEST: typeof BENCHMARKS = { 'openai-agents': measureOpenaiAgents };
+/** These run only when they are named: they fetch what they compare with, or take minutes. */
+const ON_REQUEST: typeof BENCHMARKS = { 'openai-agents': measureOpenaiAgents, 'stored-rows': measureStoredRows };
 const ALL = { ...BENCHMARKS, ...ON_REQUEST };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });

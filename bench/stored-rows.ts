@@ -1,0 +1,78 @@
+import { Client } from 'pg';
+import type { ConversationFilter, Store } from '../src/store/store.ts';
+import { compare, compareWithLimit, timed, type Measurement } from './measure.ts';
+import type { BenchParts } from './parts.ts';
+
+const CONVERSATIONS = { few: 100, many: 100_000 };
+const EVENTS_EACH = 100;
+const ROUNDS = 300;
+const LIST_ROUNDS = 20;
+const LIST_LIMIT_MS = 50;
+const PAGE = 50;
+/** Every thousandth conversation works, and waits for a person; every ten thousandth has a rare agent. */
+const ADD_CONVERSATIONS = `insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status, event_seq, waiting_calls, created_at)
+  select 'conv_' || n, case when n % 10000 = 1 then 'rare' else 'fixer' end, 'user-' || n % 1000, 'tenant-' || n % 100, case when n % 1000 = 0 then 'running' else 'idle' end,
+    '{"state":"idle","queued":0,"pendingApprovals":[],"sandboxTier":"none"}', ${EVENTS_EACH}, case when n % 1000 = 0 then 1 else 0 end, now() - n * interval '1 minute'
+  from generate_series($1::int, $2::int) n on conflict do nothing`;
+const ADD_EVENTS = `insert into events (conversation_id, seq, at, type, data)
+  select 'conv_' || n, seq, now(), 'tool.output', '{"callId":"call_1","stream":"stdout","offset":0,"bytes":4,"text":"line"}'
+  from generate_series($1::int, $2::int) n, generate_series(1, ${EVENTS_EACH}) seq on conflict do nothing`;
+/** Rows that are added by one statement. */
+const BATCH = 2_000;
+const FILTERS: Record<string, Omit<ConversationFilter, 'limit'>> = {
+  'of all': {},
+  'that work': { state: 'running' },
+  'of a rare agent': { agentId: 'rare' },
+  'of a tenant': { tenantId: 'tenant-7' },
+  'of a user': { tenantId: 'tenant-7', userId: 'user-7' },
+  'with approvals': { hasApprovals: true },
+  'of an agent of a tenant': { tenantId: 'tenant-1', agentId: 'rare' },
+};
+
+/** Ten million events of a hundred thousand conversations against ten thousand of a hundred, and lists of conversations. */
+export async function measureStoredRows({ stack, store }: BenchParts): Promise<Measurement[]> {
+  const client = new Client(stack.config.DATABASE_URL);
+  await client.connect();
+  try {
+    await fill(client, 1, CONVERSATIONS.few);
+    const few = await sample(store, CONVERSATIONS.few);
+    await fill(client, CONVERSATIONS.few + 1, CONVERSATIONS.many);
+    const many = await sample(store, CONVERSATIONS.many);
+    const lists: Measurement[] = [];
+    for (const [name, filter] of Object.entries(FILTERS)) {
+      const samples: number[] = [];
+      for (let round = 0; round < LIST_ROUNDS; round += 1) samples.push(await timed(() => store.conversations.list({ ...filter, limit: PAGE })));
+      lists.push(compareWithLimit({ name: `list ${name}`, unit: 'ms', limit: LIST_LIMIT_MS }, samples));
+    }
+    const baselineIs = 'the same among 10 000 events';
+    return [
+      compare({ name: 'append an event', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.append, baseline: few.append }),
+      compare({ name: 'follow events', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.follow, baseline: few.follow }),
+      ...lists,
+    ];
+  } finally {
+    await client.end();
+  }
+}
+
+async function fill(client: Client, from: number, to: number): Promise<void> {
+  for (let first = from; first <= to; first += BATCH) {
+    const values = [first, Math.min(to, first + BATCH - 1)];
+    await client.query(ADD_CONVERSATIONS, values);
+    await client.query(ADD_EVENTS, values);
+  }
+  await client.query('vacuum analyze conversations');
+  await client.query('vacuum analyze events');
+}
+
+async function sample({ events }: Store, conversations: number): Promise<{ append: number[]; follow: number[] }> {
+  const data = { callId: 'call_1', stream: 'stdout', offset: 0, bytes: 4, text: 'line' } as const;
+  const append: number[] = [];
+  const follow: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const conversationId = `conv_${1 + Math.floor(Math.random() * conversations)}`;
+    append.push(await timed(() => events.append(conversationId, [{ type: 'tool.output', data }])));
+    follow.push(await timed(() => events.read(conversationId, EVENTS_EACH - 1)));
+  }
+  return { append, follow };
+}
