@@ -15,6 +15,8 @@ export interface BareUpdates extends AsyncDisposable {
   workflowId: string;
   /** Sends an update, or has it sent, and gives the milliseconds until the activity that it leads to. */
   once(send?: () => Promise<unknown>): Promise<number>;
+  /** Sends an update and waits for the end of its activity; several workflows may do so at the same time. */
+  go(): Promise<void>;
 }
 
 /** A worker of its own on the same connection. */
@@ -45,6 +47,7 @@ export async function startBareWorker({ stack }: BenchParts, { connection }: Ben
       const handle = await client.workflow.start('bareUpdates', { taskQueue, workflowId: `${taskQueue}-${++runs}` });
       return {
         workflowId: handle.workflowId,
+        go: () => handle.executeUpdate('goAndWait'),
         async once(send = () => handle.executeUpdate('go')) {
           const ended = new Promise<void>((resolve) => (onEnd = resolve));
           const began = performance.now();

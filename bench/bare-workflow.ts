@@ -11,6 +11,7 @@ export async function bare(count: number): Promise<void> {
 export async function bareUpdates(): Promise<void> {
   let waiting = 0;
   setHandler(defineUpdate('go'), () => void (waiting += 1));
+  setHandler(defineUpdate('goAndWait'), nothing);
   for (;;) {
     await condition(() => waiting > 0);
     waiting -= 1;

@@ -7,7 +7,7 @@ import { createPluginServices } from '../src/plugins/load/create-plugin-services
 import { createRegistry } from '../src/plugins/registry/registry.ts';
 import { createWorker } from '../src/worker/create-worker.ts';
 import { connect, type Longshore } from '../src/client.ts';
-import { AGENTS, type BenchParts } from './parts.ts';
+import { AGENTS, clientOptions, type BenchParts } from './parts.ts';
 
 /** A worker in this process, as in production except its agents, with a client and the connection it uses. */
 export interface BenchWorker extends AsyncDisposable {
@@ -35,13 +35,7 @@ export async function startBenchWorker(
     connection,
   });
   const running = worker.run();
-  const longshore = await connect({
-    temporalAddress: config.TEMPORAL_ADDRESS,
-    databaseUrl: config.DATABASE_URL,
-    taskQueue: config.LONGSHORE_TASK_QUEUE,
-    agents: AGENTS,
-    log,
-  });
+  const longshore = await connect(clientOptions(stack, log));
   return {
     longshore,
     connection,

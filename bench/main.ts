@@ -16,14 +16,15 @@ import { machineFacts } from './machine-facts.ts';
 import type { BenchmarkResult, Measurement } from './measure.ts';
 import { measureMethods } from './methods.ts';
 import { measureOpenaiAgents } from './openai-agents.ts';
+import { measureOpenConversations } from './many/open-conversations.ts';
 import { measureOutputFlood } from './output-flood.ts';
 import { openParts, type BenchParts } from './parts.ts';
 import { measurePluginCall } from './plugin-call.ts';
 import { measurePluginsLoad } from './plugins-load.ts';
-import { measureRecovery } from './recovery.ts';
+import { measureRecovery } from './many/recovery.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureServerRequest } from './servers/server-request.ts';
-import { measureStoredRows } from './stored-rows.ts';
+import { measureStoredRows } from './many/stored-rows.ts';
 import { measureToolStep } from './tool-step.ts';
 import { measureWake } from './wake.ts';
 import { measureWarmClaim } from './warm-claim.ts';
@@ -51,7 +52,11 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'http-streams': measureHttpStreams,
 };
 /** These run only when they are named: they fetch what they compare with, or take minutes. */
-const ON_REQUEST: typeof BENCHMARKS = { 'openai-agents': measureOpenaiAgents, 'stored-rows': measureStoredRows };
+const ON_REQUEST: typeof BENCHMARKS = {
+  'openai-agents': measureOpenaiAgents,
+  'stored-rows': measureStoredRows,
+  'open-conversations': measureOpenConversations,
+};
 const ALL = { ...BENCHMARKS, ...ON_REQUEST };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import type { TemporaryStack } from '../scripts/temporary-stack.ts';
+import type { ConnectOptions } from '../src/client.ts';
 import { createLogger, type Logger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../src/sandbox/api/host-sandboxes.ts';
@@ -34,6 +35,11 @@ export async function openParts(stack: TemporaryStack): Promise<BenchParts> {
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Options of a client of the installation that is measured. */
+export function clientOptions({ config }: TemporaryStack, log: Logger): ConnectOptions {
+  return { temporalAddress: config.TEMPORAL_ADDRESS, databaseUrl: config.DATABASE_URL, taskQueue: config.LONGSHORE_TASK_QUEUE, agents: AGENTS, log };
 }
 
 function connectDocker(host: string | undefined): Docker {

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import type { ConversationFilter, Store } from '../src/store/store.ts';
-import { compare, compareWithLimit, timed, type Measurement } from './measure.ts';
-import type { BenchParts } from './parts.ts';
+import type { ConversationFilter, Store } from '../../src/store/store.ts';
+import { compare, compareWithLimit, timed, type Measurement } from '../measure.ts';
+import type { BenchParts } from '../parts.ts';
 
 const CONVERSATIONS = { few: 100, many: 100_000 };
 const EVENTS_EACH = 100;
