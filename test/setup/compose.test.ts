@@ -52,3 +52,31 @@ describe('docker-compose.yml', () => {
     expect(writable.map(([name]) => name)).toEqual(['temporal', 'temporal-ui']);
   });
 });
+
+describe('docker-compose.host.yml', () => {
+  interface Added extends Service {
+    volumes?: string[];
+    network_mode?: string;
+  }
+  const servicesOf = async (file: string) => (parse(await readFile(file, 'utf8'), { merge: true }) as { services: Record<string, Added> }).services;
+
+  test('it adds workers alone, as hardened as those of the first machine', async () => {
+    const { worker, 'sandbox-image': image, ...others } = await servicesOf('docker-compose.host.yml');
+    expect(others).toEqual({});
+    const first = await servicesOf('docker-compose.yml');
+    for (const [added, known] of [
+      [worker, first['worker']],
+      [image, first['sandbox-image']],
+    ]) {
+      const { read_only, cap_drop, security_opt, image: name, volumes } = known ?? {};
+      expect(added).toMatchObject({ read_only, cap_drop, security_opt, image: name, ...(volumes && { volumes }) });
+    }
+  });
+
+  test('it starts only with an address of each server, and with a name and an address of its own', async () => {
+    const { environment = {} } = (await servicesOf('docker-compose.host.yml'))['worker'] ?? {};
+    for (const name of ['TEMPORAL_ADDRESS', 'DATABASE_URL', 'LONGSHORE_HOST_ID', 'LONGSHORE_HOST_ADDRESS'])
+      expect(environment[name]).toMatch(/^\$\{[A-Z_]+:\?/);
+    expect(environment['LONGSHORE_MIGRATE']).toBe('no');
+  });
+});
