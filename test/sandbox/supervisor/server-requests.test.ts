@@ -15,9 +15,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await supervisor[Symbol.asyncDispose]();
-  rmSync(codeDirectory(), { recursive: true, force: true });
+  removeCodeDirectory();
 });
 const codeDirectory = () => `/tmp/.longshore-code-${supervisor.guest}`;
+/** An interpreter that is being started or ended may put a file there meanwhile. */
+const removeCodeDirectory = () => rmSync(codeDirectory(), { recursive: true, force: true, maxRetries: 50, retryDelay: 20 });
 const server = { name: 'one', command: 'node', args: ['guest-server.cjs'], env: {} };
 const call = (name: string, input: Record<string, string>, execId: string) =>
   supervisor.handle.callServer(server, { method: 'tools/call', params: { name, arguments: input } }, { execId });

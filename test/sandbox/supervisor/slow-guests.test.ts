@@ -10,9 +10,11 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await supervisor[Symbol.asyncDispose]();
-  rmSync(codeDirectory(), { recursive: true, force: true });
+  removeCodeDirectory();
 });
 const codeDirectory = () => `/tmp/.longshore-code-${supervisor.guest}`;
+/** An interpreter that is being started or ended may put a file there meanwhile. */
+const removeCodeDirectory = () => rmSync(codeDirectory(), { recursive: true, force: true, maxRetries: 50, retryDelay: 20 });
 
 /** Holds connections open, with a part of a call on each, from one process or from many; each makes a file when its own are there. */
 const hog = (count: number, processes: number, mark: string) => `
@@ -115,11 +117,11 @@ test('nor do they shut an MCP server', async () => {
 });
 
 test.each(['python', 'javascript'] as const)('a context of %s trusts no directory that others can write to', async (language) => {
-  rmSync(codeDirectory(), { recursive: true, force: true });
+  removeCodeDirectory();
   // An interpreter of an earlier test may just be making it.
   mkdirSync(codeDirectory(), { recursive: true });
   chmodSync(codeDirectory(), 0o777);
   const run = supervisor.handle.runCode('1', { language, contextId: 'elsewhere', timeoutMs: 10_000 });
   await expect(run).resolves.toMatchObject({ error: { traceback: expect.stringContaining('is not a directory of this user alone; remove it') } });
-  rmSync(codeDirectory(), { recursive: true, force: true });
+  removeCodeDirectory();
 });
