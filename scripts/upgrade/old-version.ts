@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -14,6 +14,8 @@ const IMAGE = 'longshore-sandbox:before-upgrade';
 export interface OldVersion extends AsyncDisposable {
   directory: string;
   image: string;
+  /** It has LONGSHORE_WORKER_VERSION. */
+  hasVersions: boolean;
   connect: typeof connect;
 }
 
@@ -35,6 +37,7 @@ export async function openOldVersion(revision: string): Promise<OldVersion> {
     return {
       directory,
       image: IMAGE,
+      hasVersions: (await readFile(join(directory, 'dist/platform/config.js'), 'utf8')).includes('LONGSHORE_WORKER_VERSION'),
       connect: client.connect,
       [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
     };

@@ -72,7 +72,7 @@ export async function openUpgrade(old: OldVersion, versioned: boolean): Promise<
       startOld: () => start(join(old.directory, 'dist/cli/main.js'), 'old', { LONGSHORE_SANDBOX_IMAGE: old.image }),
       startCurrent: () => start(current, 'current', {}),
       setUp: async () => void (await mustRun('longshore setup', process.execPath, [current, 'setup'], { env: environment, fix: 'See its output' })),
-      useVersion: (version) => (versioned ? useVersion(temporal, name, version) : Promise.resolve()),
+      useVersion: (version) => (versioned && (version === 'current' || old.hasVersions) ? useVersion(temporal, name, version) : Promise.resolve()),
       letGo: () => inContainers(name, (container) => runCommand('docker', ['exec', '--user', '1000', container, 'touch', '/home/user/go'])),
       [Symbol.asyncDispose]: dispose,
     };
