@@ -20,6 +20,7 @@ import { measureOutputFlood } from './output-flood.ts';
 import { openParts, type BenchParts } from './parts.ts';
 import { measurePluginCall } from './plugin-call.ts';
 import { measurePluginsLoad } from './plugins-load.ts';
+import { measurePythonPlugins } from './plugins/python-plugins.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureServerRequest } from './servers/server-request.ts';
 import { measureToolStep } from './tool-step.ts';
@@ -33,6 +34,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'sandbox-ready': measureSandboxReady,
   'plugin-call': measurePluginCall,
   'plugins-load': measurePluginsLoad,
+  'python-plugins': measurePythonPlugins,
   'freeze-thaw': measureFreezeThaw,
   wake: measureWake,
   'idle-memory': measureIdleMemory,
