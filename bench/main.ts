@@ -22,6 +22,7 @@ import { openParts, type BenchParts } from './parts.ts';
 import { measurePluginCall } from './plugin-call.ts';
 import { measurePluginsLoad } from './plugins-load.ts';
 import { measureRecovery } from './many/recovery.ts';
+import { measurePythonPlugins } from './plugins/python-plugins.ts';
 import { measureSandboxReady } from './sandbox-ready.ts';
 import { measureServerRequest } from './servers/server-request.ts';
 import { measureStoredRows } from './many/stored-rows.ts';
@@ -36,6 +37,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'sandbox-ready': measureSandboxReady,
   'plugin-call': measurePluginCall,
   'plugins-load': measurePluginsLoad,
+  'python-plugins': measurePythonPlugins,
   'freeze-thaw': measureFreezeThaw,
   wake: measureWake,
   recovery: measureRecovery,

@@ -2,15 +2,14 @@ import { Context } from '@temporalio/activity';
 import type { CallModelArgs, CallModelResult, ModelOutcome, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
-import { callOfStep } from '../contracts/call-ids.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
-import type { Answer, AssistantPart, Compaction, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Compaction, StoredEntry } from '../contracts/transcript.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ReadMedia } from '../models/media/prompt-media.ts';
-import type { ModelAnswer, ModelRequest } from '../models/model.ts';
+import type { ModelRequest } from '../models/model.ts';
 import { modelName } from '../common/model-name.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { shownEntries } from '../models/context/shown-entries.ts';
@@ -25,7 +24,12 @@ import { createAgentsMdNotes } from './project/note-agents-md.ts';
 import { classifyAbort, toTemporalFailure } from './failures.ts';
 import { lookIntoServers } from './look-into-servers.ts';
 import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
-import { MAX_VALUE_BYTES } from '../tool-calls/results/method-answer.ts';
+import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
+import { settleAnswer, shownBy } from './step/settle-answer.ts';
+import { findAnswer, type AssistantEntry, type CallPart } from './step/store-answer.ts';
+import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
+import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
+import { createStepHooks, type StepHooks } from '../tool-calls/hooks/step-hooks.ts';
 import { commandOf, type CalledCommand } from '../tool-calls/offer/command-of.ts';
 import { offerTools, type Offer } from '../tool-calls/offer/offer-tools.ts';
 import type { SkillShelf } from '../tool-calls/skills/skill-shelf.ts';
@@ -44,11 +48,6 @@ export interface CallModelDependencies {
   log: Logger;
   opened: Pick<ConversationSandboxes, 'ifAwake'>;
 }
-type AssistantEntry = TranscriptEntry & { role: 'assistant' };
-type CallPart = AssistantPart & { type: 'tool-call' };
-
-/** Stands for the model in what is counted of a step that a command answers. */
-const COMMAND = 'command';
 const HEARTBEAT_MS = 500;
 /** The delays after failures grow from half a second to a minute; this many failures take longer than a quarter of an hour. */
 const FIRST_PAUSE_MS = 500;
@@ -83,11 +82,13 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       if (!stored && storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
       const entries = await noteAgentsMd(args, agent, { transcript, compactions, isAnswered: stored !== undefined });
       const dependencies = { ...parts, registry: await registryInConversation(parts, agent, args) };
+      const received = await receive(dependencies, args, agent, { entries, isAnswered: stored !== undefined });
       const offer = await offerTools(dependencies, args, agent, recallsIn(agent, compactions), savesIn(transcript));
       const output = await outputFor(parts, args, agent);
-      const asked = { ...withForm(offer, output), command: await commandOf(dependencies.registry, agent, entries, args) };
-      const answer = stored ?? (await answerStep(dependencies, args, asked, { transcript: entries, compactions }));
+      const asked: Asked = { ...withForm(offer, output), command: received.command, hooks: received.hooks };
+      const answer = stored ?? (await answerStep(dependencies, args, asked, { ...received, compactions }));
       if ('outcome' in answer) return answer;
+      await received.hooks.forget();
       const proposed = await proposeCalls(dependencies, args, asked, answer);
       return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer) } : proposed;
     } catch (error) {
@@ -100,6 +101,19 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
   };
 }
 
+/** What plugins make of the messages that are to be answered, and the command that is one of them then. */
+async function receive(
+  parts: CallModelDependencies,
+  args: CallModelArgs,
+  agent: Agent,
+  { entries, isAnswered }: { entries: StoredEntry[]; isAnswered: boolean },
+) {
+  const hooks = createStepHooks(parts, agent, args);
+  const received: Received = isAnswered ? { transcript: entries } : await receiveMessages({ ...parts, agent, hooks }, args, entries);
+  const command = received.said === undefined ? await commandOf(parts.registry, agent, received.transcript, args) : undefined;
+  return { ...received, command, hooks };
+}
+
 /** Plugins say what they offer within a time limit, and offer nothing after that: what they would have to find out is found out before. */
 async function prepare(parts: CallModelDependencies, args: CallModelArgs, agent: Agent): Promise<void> {
   await lookIntoServers(parts, args, agent);
@@ -110,10 +124,11 @@ interface Asked extends Offer {
   /** The JSON Schema that the final answer has to fit. */
   output?: JsonObject;
   /** Answers in place of the model. */
-  command?: CalledCommand | undefined;
+  command: CalledCommand | undefined;
+  hooks: StepHooks;
 }
 
-function withForm(offer: Offer, output: JsonObject | undefined): Asked {
+function withForm(offer: Offer, output: JsonObject | undefined): Offer & Pick<Asked, 'output'> {
   return output ? { ...offer, texts: [...offer.texts, formOf(output)], output } : offer;
 }
 
@@ -146,8 +161,9 @@ async function answerStep(
   parts: CallModelDependencies,
   args: CallModelArgs,
   asked: Asked,
-  { transcript, compactions }: { transcript: StoredEntry[]; compactions: Compaction[] },
+  { transcript, compactions, said }: Received & { compactions: Compaction[] },
 ): ReturnType<typeof askModel> {
+  if (said !== undefined) return answerByPlugin(parts, args, said);
   if (asked.command) return answerByCommand(parts, args, asked.command);
   return askModel(parts, args, asked, promptOf(asked, parts.registry, transcript, compactions));
 }
@@ -165,75 +181,29 @@ async function askModel(
   const name = modelName(offer.agent);
   if (args.priceRequired && !models.isPriced(offer.agent)) throw failure('MODEL_PRICE_UNKNOWN', { model: name, agent: args.agentId });
   if (isFull(offer.agent, args, prompt)) return { outcome: 'compact', reason: 'full' };
-  const affordable = args.tokensLeft === undefined ? {} : affordStep(args.tokensLeft, prompt);
+  const { hooks } = offer;
+  const asked = await changePrompt(hooks, stepId, askedIn(prompt), offer.available);
+  const affordable = args.tokensLeft === undefined ? {} : affordStep(args.tokensLeft, { ...prompt, instructions: asked.instructions, tools: asked.tools });
   if ('needs' in affordable) return { outcome: 'unaffordable', needs: affordable.needs };
   const stamp = { turnId, stepId, attempt: info.attempt };
   await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
   const deltas = createDeltaWriter((events) => store.events.append(conversationId, events), stamp);
-  const { transcript, compactions, instructions, tools, recall } = prompt;
-  const shown = shownEntries(transcript, compactions, recall);
   const form = offer.output && { output: offer.output };
+  const { transcript } = prompt;
   const readMedia: ReadMedia = (blob, most) => store.media.read(conversationId, blob, most);
-  const place = { conversationId, turnId, step, instructions, tools };
-  const request: ModelRequest = { ...place, ...affordable, ...form, transcript, shown, readMedia, signal: cancellationSignal };
-  const answer = await model.answer(request, deltas.add).catch(async (error: unknown) => {
+  const request: ModelRequest = { conversationId, turnId, step, ...asked, ...affordable, ...form, transcript, readMedia, signal: cancellationSignal };
+  const answer = await model.answer(request, shownBy({ hooks, deltas })).catch(async (error: unknown) => {
     await deltas.flush();
     if (isFailure(error, 'MODEL_CONTEXT_TOO_LONG') && mayCompact(offer.agent, args)) return undefined;
     throw error;
   });
   if (!answer) return { outcome: 'compact', reason: 'too-long' };
-  await deltas.flush();
-  return storeAnswer(parts, args, answer, name);
+  const names = namesOf(asked.tools, offer.available);
+  return settleAnswer(parts, { args, hooks, deltas, model: name, nameOf: (tool) => names.get(tool) ?? tool }, answer);
 }
 
-/** The answer of a step of a command: its call, and then what it said. No model is asked, so nothing is used. */
-async function answerByCommand(parts: CallModelDependencies, args: CallModelArgs, { tool, text, said }: CalledCommand): Promise<AssistantEntry> {
-  const { conversationId, turnId, stepId, step } = args;
-  const { attempt } = Context.current().info;
-  const stamp = { turnId, stepId, attempt };
-  await parts.store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt } }]);
-  const usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 };
-  if (said === undefined) return storeAnswer(parts, args, { parts: [{ type: 'tool-call', callId: '', tool: tool.id, arguments: { text } }], usage }, COMMAND);
-  const deltas = createDeltaWriter((events) => parts.store.events.append(conversationId, events), stamp);
-  deltas.add({ type: 'text', text: said });
-  await deltas.flush();
-  return storeAnswer(parts, args, { parts: [{ type: 'text', text: said }], usage }, COMMAND);
-}
-
-async function storeAnswer(
-  { store, registry }: CallModelDependencies,
-  args: CallModelArgs,
-  { parts, usage }: ModelAnswer,
-  model: string,
-): Promise<AssistantEntry> {
-  const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
-  if (await store.transcript.addAnswer(args, entry, model)) return entry;
-  // Another attempt, which was thought dead, stored its answer first: that answer counts.
-  return findAnswer(await store.transcript.read(args.conversationId), args.stepId) ?? entry;
-}
-
-function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {
-  const found = transcript.find((stored) => stored.stepId === stepId && stored.entry.role === 'assistant');
-  return found?.entry.role === 'assistant' ? found.entry : undefined;
-}
-
-/** Gives each tool call its id, made of the step's id and its number, and its tool's full id, even when the tool was not shown. */
-function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): AssistantPart[] {
-  let position = 0;
-  const named = (part: CallPart): CallPart => ({
-    ...bounded(part),
-    tool: registry.fromAlias(part.tool) ?? part.tool,
-    callId: callOfStep(stepId, position++),
-  });
-  return parts.map((part) => (part.type === 'tool-call' ? named(part) : part));
-}
-
-/** Arguments that are too large are not stored; the model is told why the call was not run. */
-function bounded(part: CallPart): CallPart {
-  const bytes = Buffer.byteLength(JSON.stringify(part.arguments));
-  if (bytes <= MAX_VALUE_BYTES) return part;
-  const unreadable = `Its arguments take ${bytes} bytes as JSON; at most ${MAX_VALUE_BYTES} are allowed. Write the content to a file in pieces, and pass its path`;
-  return { ...part, arguments: {}, unreadable };
+function askedIn({ instructions, tools, transcript, compactions, recall }: StepPrompt): Prompt {
+  return { instructions, tools, shown: shownEntries(transcript, compactions, recall) };
 }
 
 async function proposeCalls(

@@ -123,6 +123,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
      * stored.
      */
     addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string): Promise<boolean>;
+    /** Puts another content into a message of the user that no answer follows. May be repeated. */
+    replaceMessage(conversationId: string, seq: number, entry: TranscriptEntry & { role: 'user' }): Promise<void>;
     /** In order, with those that a rewind has taken back; of a number of entries at most, when given. */
     readAll(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
     /** The tools of clients that the newest message with such tools declares; undefined when none does. */

@@ -32,6 +32,13 @@ const ADD_ANSWER = `with counter as (
   )
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
 
+const REPLACE_MESSAGE = `with earlier as (
+    select seq, octet_length(entry::text) as bytes from transcript where conversation_id = $1 and seq = $2 and entry->>'role' = 'user' for update
+  ), counted as (
+    update conversations set stored_bytes = stored_bytes + octet_length($3::json::text) - earlier.bytes from earlier where conversation_id = $1
+  )
+  update transcript set entry = $3::json from earlier where transcript.conversation_id = $1 and transcript.seq = earlier.seq`;
+
 const READ = `select seq, turn_id, step_id, at, entry, rewound
   from ${entriesOf('$1', 'seq > $2 and not rewound order by seq limit $3')} entries order by seq limit $3`;
 
@@ -71,6 +78,9 @@ export function createTranscript({ database }: { database: Database }): Store['t
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.addAnswer', ADD_ANSWER, values);
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       return result.added;
+    },
+    async replaceMessage(conversationId, seq, entry) {
+      await database.query('transcript.replaceMessage', REPLACE_MESSAGE, [conversationId, seq, toJsonText(entry)]);
     },
     async clientTools(conversationId) {
       const [row] = await database.query<{ tools: ClientTools }>('transcript.clientTools', CLIENT_TOOLS, [conversationId]);

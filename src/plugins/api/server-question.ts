@@ -17,7 +17,8 @@ export interface HostOfQuestion {
 }
 
 export interface ModelQuestion {
-  messages: { role: 'system' | 'user' | 'assistant'; text: string }[];
+  /** Images of users are shown to the model; `data` is base 64. */
+  messages: { role: 'system' | 'user' | 'assistant'; text: string; images?: { mediaType: string; data: string }[] }[];
   tools: { name: string; description: string; parameters: JsonObject }[];
   maxOutputTokens?: number;
 }

@@ -3,6 +3,7 @@ import type { ClientTool } from '../../contracts/client-tool.ts';
 import type { JsonObject, Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { OwnSandbox } from './own-sandbox.ts';
+import type { StepHook } from './step-hook.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** What a tool's result means for the conversation. `behavior`: recorded, but does not start a step by itself. Results of the others go back to the model. */
@@ -76,6 +77,8 @@ export interface Tool {
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
   /** Messages of the user call it when they fit its parameters, as `text`; neither a model nor code can call it. Set by Longshore. */
   isCommand?: true;
+  /** It takes part in steps, where nothing calls it as a tool. Set by Longshore. */
+  hook?: StepHook;
   /** The sandbox of `context.sandbox` for a tool with the isolation `own`. Set by Longshore. */
   ownSandbox?: OwnSandbox;
   execute(input: JsonObject, context: ToolContext): Promise<ToolResult>;

@@ -9,6 +9,7 @@ import { showValue } from '../../common/show-value.ts';
 import { summaryLine } from '../../contracts/markdown.ts';
 import { decide, type Decision } from './decide.ts';
 import { hashCall } from '../registry/hash-call.ts';
+import { isCallable } from '../registry/is-callable.ts';
 import { namesOf, type RegisteredTool, type Registry } from '../registry/registry.ts';
 
 /** A call as the model requested it, with the full id of the tool, or the unknown name that the model used. */
@@ -43,7 +44,7 @@ interface ToJudge {
 
 /** Turns tool calls into what the workflow needs to know: whether each can run, may run, and how it may be retried. */
 export async function judgeCalls(request: ToJudge): Promise<JudgedCalls> {
-  const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent).filter(({ isCommand }) => !isCommand) } = request;
+  const { registry, agent, calls, caller = 'model', available: given = registry.forAgent(agent).filter(isCallable) } = request;
   const available = given.filter(({ visibility }) => caller !== 'model' || visibility !== 'hidden');
   const judged: JudgedCalls = { proposed: [], accepted: [], refusals: [] };
   for (const raw of calls) {

@@ -1,6 +1,7 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { dialectNamed } from '../dialects/dialects.ts';
+import { isCallable } from '../registry/is-callable.ts';
 import type { Household, ManagedSource } from './household.ts';
 import type { PluginInstance } from './plugin-instance.ts';
 
@@ -50,5 +51,5 @@ function besides(household: Household, managed: ManagedSource, started: Started[
 }
 
 function bareNamesOf({ dialect, tools }: SourcedPlugin['plugin']): string[] {
-  return dialectNamed(dialect).hasBareNames ? tools.map(({ id }) => id) : [];
+  return dialectNamed(dialect).hasBareNames ? tools.filter(isCallable).map(({ id }) => id) : [];
 }

@@ -4,6 +4,7 @@ import { decide } from '../approval/decide.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import type { PluginConversation } from '../api/plugin.ts';
 import type { PluginStore } from '../api/tool-context.ts';
+import { isCallable } from '../registry/is-callable.ts';
 import type { RegisteredTool, Registry } from '../registry/registry.ts';
 import { SAVE_TOOL } from '../../contracts/attachments/media.ts';
 import { CLIENT_PLUGIN } from '../../contracts/client-tool.ts';
@@ -51,7 +52,7 @@ export async function availableTools({
   saves = false,
   onProblem,
 }: Request): Promise<RegisteredTool[]> {
-  const given = registry.forAgent(agent).filter((tool) => !tool.isCommand && (!unattended || runsUnattended(agent, tool)));
+  const given = registry.forAgent(agent).filter((tool) => isCallable(tool) && (!unattended || runsUnattended(agent, tool)));
   const added = [
     SEARCH_TOOL,
     ...(recalls ? [RECALL_TOOL] : []),

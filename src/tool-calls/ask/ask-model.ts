@@ -70,16 +70,19 @@ function requestOf({ conversationId, turnId }: AskParts['args'], { messages, too
     turnId,
     step: 0,
     instructions: messages.flatMap(({ role, text }) => (role === 'system' ? [text] : [])).join('\n\n'),
-    transcript: said.map(({ role, text }, index): StoredEntry => ({ seq: index + 1, turnId, at: '', entry: entryOf(role, text) })),
+    transcript: said.map((message, index): StoredEntry => ({ seq: index + 1, turnId, at: '', entry: entryOf(message) })),
     tools: tools.map((tool) => ({ tool: tool.name, ...tool })),
     ofPlugin: true,
     signal,
   };
 }
 
-function entryOf(role: ModelQuestion['messages'][number]['role'], text: string): TranscriptEntry {
-  const parts: [{ type: 'text'; text: string }] = [{ type: 'text', text }];
-  return role === 'assistant' ? { role, parts } : { role: 'user', content: parts };
+function entryOf({ role, text, images = [] }: ModelQuestion['messages'][number]): TranscriptEntry {
+  const said = { type: 'text' as const, text };
+  if (role === 'assistant') return { role, parts: [said] };
+  // Some providers refuse an empty text.
+  const isShown = text.trim() !== '' || images.length === 0;
+  return { role: 'user', content: [...(isShown ? [said] : []), ...images.map((image) => ({ type: 'image' as const, ...image }))] };
 }
 
 async function patiently(ask: () => Promise<ModelAnswer>, signal: AbortSignal): Promise<ModelAnswer> {

@@ -24,24 +24,24 @@ export async function commandOf(
   { turnId, step, mayBeCommand }: Place,
 ): Promise<CalledCommand | undefined> {
   if (!mayBeCommand) return undefined;
-  const commands = registry.forAgent(agent).filter(({ isCommand }) => isCommand);
-  if (commands.length === 0) return undefined;
+  if (!registry.forAgent(agent).some(({ isCommand }) => isCommand)) return undefined;
   const ofTurn = transcript.filter((stored) => stored.turnId === turnId).map(({ entry }) => entry);
   const [message, ...others] = ofTurn.filter((entry) => entry.role === 'user');
   if (!message || others.length > 0) return undefined;
   const text = textOf(message);
-  const tool = await firstFitting(commands, text);
+  const tool = await commandFor(registry, agent, text);
   if (!tool || step === 0) return tool && { tool, text };
   const result = ofTurn.find((entry) => entry.role === 'tool');
   return result?.tool === tool.id ? { tool, text, said: resultTextOf(result.content) } : undefined;
 }
 
-async function firstFitting(commands: RegisteredTool[], text: string): Promise<RegisteredTool | undefined> {
-  for (const tool of commands) if ((await tool.problemsOf({ text })).length === 0) return tool;
+/** The first command of the agent whose pattern a text fits. */
+export async function commandFor(registry: Registry, agent: Agent, text: string): Promise<RegisteredTool | undefined> {
+  for (const tool of registry.forAgent(agent)) if (tool.isCommand && (await tool.problemsOf({ text })).length === 0) return tool;
   return undefined;
 }
 
-function textOf({ content }: TranscriptEntry & { role: 'user' }): string {
+export function textOf({ content }: TranscriptEntry & { role: 'user' }): string {
   return content
     .flatMap((part) => (part.type === 'text' ? [part.text] : []))
     .join('\n')

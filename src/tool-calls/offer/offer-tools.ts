@@ -36,7 +36,8 @@ export async function offerTools(
   const { conversationId, userId, tenantId, agentId, unattended = false, sandboxUse } = args;
   const request = requestFor(parts, { conversationId, userId, tenantId, agentId });
   const available = await availableTools({ ...request, agent, unattended, sandboxUse, recalls, saves });
-  return { agent, available, texts: await promptTexts(request, available) };
+  const commands = parts.registry.forAgent(agent).filter(({ isCommand }) => isCommand);
+  return { agent, available, texts: await promptTexts(request, [...available, ...commands]) };
 }
 
 /** The tools that a search may find: those that may be called in the conversation. */

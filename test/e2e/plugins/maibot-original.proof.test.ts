@@ -164,7 +164,9 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
     expect(out).toContain('\nharbour.tides:tide (tool, visible, own)\n  The tide of a harbour\n');
     expect(out).toContain('\n  {"type":"object","properties":{"line":{"type":"string","description":"The line"}},"required":["line"]}\n');
     expect(out).toContain('\nharbour.tides:command.tide (tool, hidden, own)\n');
-    expect(out).toContain('warning: Its parts of the kind EVENT_HANDLER are not run, only its tools and commands are: message (on_message)\n');
+    expect(out).toContain(
+      'warning: Its handler event.message of on_plan is not run: use the hook maisaka.planner.before_request, which is called before each request to the model\n',
+    );
     expect(out).toContain('warning: Its command odd is not run, because its pattern cannot be used for messages: "^(a)?(?(1)b|c)$"\n');
     expect(out).toContain(
       'warning: It uses render.html2png, which is refused when it is called: make an image with a package, such as pillow, and send it with ctx.send.image\n',
@@ -180,7 +182,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
       const environment = { ...installation.environment, LONGSHORE_AGENTS: join(home, 'agents') };
       const { code, out, err } = await runLine(undefined, ['plugins', 'add', PLUGIN, '--agent', 'sailor', '--yes'], { environment });
       expect([code, err]).toEqual([0, '']);
-      expect(out).toMatch(/\npackages: aiofiles, aiohttp, .*maibot-plugin-sdk>=2\.0\.0/);
+      expect(out).toMatch(/\npackages: aiohttp, .*maibot-plugin-sdk>=2\.0\.0/);
       expect(out).toMatch(
         /\nAdded harbour\.tides 1\.3\.0\+[0-9a-f]{16}\.\nIt reaches those hosts that its entry names: {2}permissions: \{ network: \[ … \] \}\n/,
       );
@@ -201,9 +203,9 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
       const { code, err } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: { ...installation.environment, LONGSHORE_HOME: home } });
       expect(code).toBe(2);
       expect(err).toContain(
-        'its packages (aiofiles, aiohttp, beautifulsoup4, httpx, httpx>=0.27, maibot-plugin-sdk>=2.0.0,<=2.99.99, pillow, pyyaml, requests, tomlkit) ' +
-          'cannot be installed on the worker: Could not find a version that satisfies the requirement aiofiles (from versions: none); ' +
-          'No matching distribution found for aiofiles. ' +
+        'its packages (aiohttp, httpx>=0.27, maibot-plugin-sdk>=2.0.0,<=2.99.99, requests) ' +
+          'cannot be installed on the worker: Could not find a version that satisfies the requirement aiohttp (from versions: none); ' +
+          'No matching distribution found for aiohttp. ' +
           'The worker needs python3 with pip, and a package index or a directory of wheels that pip is configured for (PIP_INDEX_URL, or PIP_NO_INDEX=1 and PIP_FIND_LINKS)',
       );
     } finally {

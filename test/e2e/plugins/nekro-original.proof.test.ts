@@ -79,6 +79,13 @@ beforeAll(async () => {
       budget: { tokens: 100_000 },
       plugin: { say: 'High at noon.', usage: { inputTokens: 300, outputTokens: 20 } },
     },
+    viewer: {
+      ...agent([python('print(view())'), { say: 'Viewed.' }]),
+      budget: { tokens: 100_000 },
+      plugin: { say: 'A harbour.', usage: { inputTokens: 300, outputTokens: 20 } },
+    },
+    // A turn of a command has two answers, of which the script knows nothing.
+    commander: agent([...Array.from({ length: 6 }, () => ({ say: 'Not asked.' })), { say: 'Asked.' }]),
     counter: agent([python('print(count())'), { say: 'Counted.' }, python('print(count())'), { say: 'Again.' }]),
   });
   Object.assign(installation.environment, { HARBOUR_SECRET: 'sesame', LONGSHORE_EGRESS_ADDRESSES: ADDRESS });
@@ -155,6 +162,26 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
     await chat.close();
   }, 300_000);
 
+  test('the model of the agent is shown images', async () => {
+    const chat = await start('viewer');
+    expect(await chat.reply()).toBe('Viewed.');
+    expect(await linesOf(chat)).toEqual([['A harbour.']]);
+    await chat.close();
+  }, 300_000);
+
+  test('a message that is a command is answered by the plugin, without the model', async () => {
+    const chat = await installation.longshore.start({ agent: 'commander', user: 'user-1', message: '/say Ada Is it "high"?' });
+    expect(await chat.reply()).toBe('user-1 to Ada:\nIs it "high"?');
+    const say = async (message: string) => {
+      await chat.send(message);
+      return chat.reply();
+    };
+    expect(await say('/harbour_tides:说 words:low to:Ben')).toBe('user-1 to Ben:\nlow');
+    expect(await say('/say')).toBe('to is missing. Usage: /say <to> <words>');
+    expect(await say('/saying')).toBe('Asked.');
+    await chat.close();
+  }, 300_000);
+
   test('AGENT and MULTIMODAL_AGENT end the program, and the model goes on with what they return', async () => {
     const chat = await start('ender');
     expect(await chat.reply()).toBe('Seen.');
@@ -222,10 +249,10 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
   test('plugins check says what it offers and what of it does not work here, before any agent has it', async () => {
     const { code, out } = await runLine(undefined, ['plugins', 'check', PLUGIN], { environment: installation.environment });
     expect(code).toBe(0);
-    expect(out).toMatch(/^harbour-tides 1\.3\.0\+[0-9a-f]{16} \(nekro\), 11 tools\npermissions: none\nconfiguration: \{/);
+    expect(out).toMatch(/^harbour-tides 1\.3\.0\+[0-9a-f]{16} \(nekro\), 14 tools\npermissions: none\nconfiguration: \{/);
     expect(out).toContain('"x-secret":true');
     expect(out).toContain(`\n${ID}:tide, 潮汐查询 (tool, hidden, own)\n`);
-    expect(out).toContain('warning: Its functions of the kind COMMAND are not run, only its methods are: tide\n');
+    expect(out).toContain(`\n${ID}:command.tide (tool, hidden, own)\n`);
     expect(out).toContain(
       'warning: It imports nekro_agent.models.db_user.DBUser, which is refused when it is used: the database of Nekro Agent is not here; keep data in plugin.store or below plugin.get_plugin_data_dir()\n',
     );

@@ -1,9 +1,7 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest } from '../../../../src/plugins/dialects/maibot/original/manifest.ts';
-
-const BROUGHT = ['aiofiles', 'aiohttp', 'beautifulsoup4', 'httpx', 'pillow', 'pyyaml', 'requests', 'tomlkit'];
 
 describe('the manifest of a plugin for MaiBot', () => {
   let root: string;
@@ -14,7 +12,7 @@ describe('the manifest of a plugin for MaiBot', () => {
   const write = (manifest: unknown) => writeFile(join(root, '_manifest.json'), typeof manifest === 'string' ? manifest : JSON.stringify(manifest));
   const read = () => readManifest('./tides', root);
 
-  test('names its packages, the SDK in the versions that it wants and what MaiBot brings among them, and other plugins', async () => {
+  test('names its packages, the SDK in the versions that it wants among them, and other plugins', async () => {
     await write({
       manifest_version: 2,
       id: 'harbour.tides',
@@ -31,9 +29,17 @@ describe('the manifest of a plugin for MaiBot', () => {
       id: 'harbour.tides',
       version: '1.3.0',
       description: '',
-      requirements: [...BROUGHT, 'httpx>=0.27', 'maibot-plugin-sdk>=2.0.0,<=2.99.99', 'pillow>=9, <14'].toSorted(),
+      requirements: ['httpx>=0.27', 'maibot-plugin-sdk>=2.0.0,<=2.99.99', 'pillow>=9, <14'],
       plugins: ['harbour.ships'],
     });
+  });
+
+  test('packages that MaiBot brings are installed for a plugin that imports them, in the versions that it names', async () => {
+    await write({ manifest_version: 2, name: 'Tides', version: '1' });
+    await mkdir(join(root, 'core'));
+    await writeFile(join(root, 'core', 'a.py'), 'import json\nfrom maim_message import Seg\n# import pandas\ndef ask():\n    import httpx, requests\n');
+    await writeFile(join(root, 'requirements.txt'), 'httpx>=0.27\n');
+    expect((await read()).requirements).toEqual(['httpx>=0.27', 'maibot-plugin-sdk', 'maim-message', 'requests']);
   });
 
   test('an id that cannot be that of a plugin here is shortened and stays distinct', async () => {

@@ -24,7 +24,17 @@ const method = (name: string, { kind = 'tool', doc = `Does ${name}.`, names = []
 
 function described(fields: object): Described {
   const tools = [method('tide', { names: ['harbour'] }), method('judge', { kind: 'agent' })];
-  const none = { sleepBrief: '', allowSleep: true, others: [], configSchema: null, injects: false, collects: false, absent: [], readsFiles: false };
+  const none = {
+    sleepBrief: '',
+    allowSleep: true,
+    commands: [],
+    others: [],
+    configSchema: null,
+    injects: false,
+    collects: false,
+    absent: [],
+    readsFiles: false,
+  };
   return describedSchema.parse({ name: 'Tides', moduleName: 'harbour_tides', version: '1', description: '', tools, ...none, ...fields });
 }
 
@@ -41,7 +51,7 @@ function bench(fields: object, ...answers: object[]) {
     forget: async () => undefined,
   };
   const own = { open: async () => ({ handle, held: true }), find: async () => undefined, forget: (tenantId: string) => void did.push(`forget ${tenantId}`) };
-  return { parts: partsOf(ID, described(fields), { own: own as never, server: () => ({ name: 's' }) as never }), did };
+  return { parts: partsOf(ID, described(fields), { own: own as never, server: () => ({ name: 's' }) as never, settings: () => ({}) }), did };
 }
 
 const told = (text: string, methods: string[] | null = null) => ({ outcome: 'answered', result: { value: { text, methods } } });
@@ -84,8 +94,8 @@ test('methods that code cannot call, that have no comment or that nobody calls, 
   const { parts } = bench({
     tools: [method('潮汐'), method('then'), method('sum'), method('tide', { doc: '' })],
     others: [
-      { type: 'COMMAND', name: 'a' },
-      { type: 'COMMAND', name: 'b' },
+      { type: 'ROUTER', name: 'a' },
+      { type: 'ROUTER', name: 'b' },
     ],
     absent: [{ name: 'nonebot.get_bot', refusal: 'there is no bot' }],
   });
@@ -95,7 +105,7 @@ test('methods that code cannot call, that have no comment or that nobody calls, 
     'the method "then" is left out, since code cannot call it: in JavaScript every object has it',
     'the method "sum" cannot be called by that name alone: in Python it means what is built in. The instructions describe it as harbour_tides_sum, by which programs call it',
     'the method "tide" has no doc comment, so the model is told little about it',
-    'Its functions of the kind COMMAND are not run, only its methods are: a, b',
+    'Its functions of the kind ROUTER are not run, only its methods and commands are: a, b',
     'It imports nonebot.get_bot, which is refused when it is used: there is no bot',
   ]);
 });

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +16,10 @@ from longshore_nekro.models import ContentSegment, OpenAIChatMessage, gen_openai
 from longshore_nekro.parts import Settings
 from longshore_nekro.refused import NotSupported
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PNG = b'\x89PNG\r\n\x1a\n'
 REPLY = {'text': 'High.', 'reasoning': 'Moon.', 'calls': [], 'usage': {'inputTokens': 3, 'outputTokens': 2}, 'model': 'a/b'}
 
 
@@ -42,17 +47,43 @@ def test_the_group_of_the_agent_is_asked_with_messages_of_both_kinds(asked: list
     assert asked == [('model', {'messages': texts, 'tools': [], 'maxOutputTokens': 50})]
 
 
-def test_another_group_another_address_and_images_are_refused(asked: list[tuple[Any, ...]]) -> None:
+def test_images_are_shown_to_the_model(asked: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    path = tmp_path / 'a.png'
+    path.write_bytes(PNG)
+    data = base64.b64encode(PNG).decode()
+    message = OpenAIChatMessage.from_text('user', 'What is it?').batch_add(
+        [ContentSegment.image_content_from_bytes(PNG, 'png'), ContentSegment.image_content(f'data:image/png;base64,{data}')]
+    )
+    asyncio.run(gen_openai_chat_response('agent', [message]))
+    image = {'mediaType': 'image/png', 'data': data}
+    assert asked[0][1]['messages'] == [{'role': 'user', 'text': 'What is it?', 'images': [image, image]}]
+
+
+@pytest.mark.parametrize(
+    ('url', 'problem'),
+    [
+        ('https://pictures.example/1', 'an image is given as a data URL; download it first'),
+        ('data:image/png;base64,?', 'an image has to be base64'),
+        ('data:image/png;base64,AAAA', 'this is no image; PNG, JPEG, GIF and WebP can be shown'),
+    ],
+)
+def test_what_is_no_image_is_refused(asked: list[tuple[Any, ...]], url: str, problem: str) -> None:
+    with pytest.raises(PromptRefused, match=f'^{problem}$'):
+        asyncio.run(gen_openai_chat_response('agent', [{'role': 'user', 'content': [ContentSegment.image_content(url)]}]))
+    with pytest.raises(PromptRefused, match=r'^9 images; at most 8 are allowed in a message$'):
+        asyncio.run(gen_openai_chat_response('agent', [{'role': 'user', 'content': [ContentSegment.image_content(url)] * 9}]))
+    assert asked == []
+
+
+def test_another_group_and_another_address_are_refused(asked: list[tuple[Any, ...]]) -> None:
     with pytest.raises(KeyError, match=re.escape("give the setting of the plugin the value 'default', which is the model of the agent")):
         Settings().get_model_group_info('openai')
     assert 'openai' not in Settings().MODEL_GROUPS
     for options in ({'model': 'agent', 'base_url': 'https://models.example'}, {'model': 'gpt-9'}):
         with pytest.raises(NotSupported, match=r'use the package openai, with a permission for the host$'):
             asyncio.run(gen_openai_chat_response(messages=[], **options))
-    with pytest.raises(NotSupported, match='texts alone'):
-        ContentSegment.image_content('https://pictures.example/1')
-    with pytest.raises(PromptRefused, match=r'^parts of the type image_url are not supported; text is$'):
-        asyncio.run(gen_openai_chat_response('agent', [{'role': 'user', 'content': [{'type': 'image_url'}]}]))
+    with pytest.raises(PromptRefused, match=r'^parts of the type input_audio are not supported; text and image_url are$'):
+        asyncio.run(gen_openai_chat_response('agent', [{'role': 'user', 'content': [{'type': 'input_audio'}]}]))
     assert asked == []
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from longshore_host.calls import current
 from longshore_nekro.calling import MethodCall, forget_old_calls
+from longshore_nekro.command_types import CommandPermission
 from longshore_nekro.context import AgentCtx, Messages, MessageService
 from longshore_nekro.methods import bound, context_of, parameters_of
-from longshore_nekro.parts import CmdCtl, CommandPermission, DBChatChannel, Logger, Magic, Settings, calculate_text_similarity, limited_text_output
+from longshore_nekro.parts import CmdCtl, DBChatChannel, Logger, Magic, Settings, calculate_text_similarity, limited_text_output
 from longshore_nekro.plugin import NekroPlugin, SandboxMethodType, dynamic_import_pkg, environment
 from longshore_nekro.refused import NotSupported, instead_of, refused
 from longshore_nekro.store import PluginStore
@@ -171,7 +172,7 @@ def test_getattr_with_a_default_gives_the_default_for_what_does_not_exist(caller
     [
         ('nekro_agent.api.timer.set_timer', 'use schedules of Longshore'),
         ('nekro_agent.services.agent.openai.gen_openai_embeddings', 'return what a model has to know'),
-        ('nekro_agent.services.agent.creator.ContentSegment.image_content', 'the model can be asked with texts alone'),
+        ('nekro_agent.services.agent.creator.ContentSegment.audio', 'the model can be asked with texts and images'),
         ('nonebot.get_bot', 'there is no bot of NoneBot'),
         ('nekro_agent.something', 'it belongs to the host of Nekro Agent'),
     ],
@@ -199,7 +200,8 @@ def test_a_plugin_keeps_its_methods_and_notes_what_nobody_calls(tmp_path: Path) 
     async def heard() -> None: ...
 
     assert [(method.func.__name__, method.name) for method in plugin.sandbox_methods] == [('add', 'Add')]
-    assert environment.others == [{'type': 'COMMAND_GROUP', 'name': 'add'}, {'type': 'ON_USER_MESSAGE', 'name': 'heard'}]
+    assert [(command.name, command.permission) for command in plugin.commands] == [('sum.add', CommandPermission.SUPER_USER)]
+    assert environment.others == [{'type': 'ON_USER_MESSAGE', 'name': 'heard'}]
     assert (plugin.key, plugin.get_plugin_path(), plugin.get_plugin_data_dir()) == ('me.sums', tmp_path / 'code', tmp_path / 'data' / 'plugin')
     with pytest.raises(NotSupported, match=r'^plugin\.save_config is not supported in Longshore: '):
         plugin.save_config()

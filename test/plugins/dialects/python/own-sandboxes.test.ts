@@ -102,6 +102,18 @@ test('a change of the grants reaches all its sandboxes on this host at once, and
   expect(taken()).toEqual([a, b, ownSandboxIdOf(ID, 'd')].map((id) => ['egress', id, []]));
 });
 
+test('what is told reaches each sandbox that was opened, also when one of them cannot be reached', async () => {
+  const { own } = bench();
+  await own.open('a', false);
+  await own.open('b', false);
+  const told: string[] = [];
+  await own.tell(async ({ sandboxId }) => {
+    told.push(sandboxId);
+    if (sandboxId === a) throw new Error('it has stopped');
+  });
+  expect(told).toEqual([a, b]);
+});
+
 test('a sandbox whose rules are not those of this worker gets them before the call', async () => {
   const { own, change, taken } = bench();
   await own.open('a', false);

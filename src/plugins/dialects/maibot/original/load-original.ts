@@ -9,9 +9,10 @@ import { describe } from '../../shared/python/describe.ts';
 import { programsAt } from '../../shared/python/layers.ts';
 import { openSandboxes, prepareProgram, pythonPlugin, type DialectPrograms, type Reached } from '../../shared/python/python-plugin.ts';
 import { callerOf } from './caller-of.ts';
-import { commandsOf } from './commands-of.ts';
+import { commandsOf, commandsText } from '../../shared/python/commands.ts';
 import { describedSchema, type Described } from './described.ts';
-import { idOf } from './id-of.ts';
+import { hooksOf } from './hooks-of.ts';
+import { idOf } from '../../shared/python/id-of.ts';
 import { ENTRY, MANIFEST, readManifest, type Manifest } from './manifest.ts';
 
 const PROGRAMS: DialectPrograms = {
@@ -44,14 +45,16 @@ export async function loadOriginal(located: LocatedPlugin, resultOf: ResultOf): 
     ...describing,
     first,
     identity: { id, version, description, dialect: 'maibot', configSchema: first.configSchema },
+    keepsProcess: true,
     parts: (described, reached) => ({
-      tools: [...toolsOf(described, reached, resultOf), ...commandsOf(described, reached)],
+      tools: [...toolsOf(described, reached, resultOf), ...commandsOf(described.commands, reached, callerOf), ...hooksOf(described, reached)],
+      promptText: async () => commandsText(described.commands),
       alerts: alertsOf(warningsAbout(manifest, described).map((text) => ({ level: 'warning', text }))),
     }),
   });
 }
 
-function toolsOf({ tools }: Described, { own, server }: Reached, resultOf: ResultOf): Tool[] {
+function toolsOf({ tools }: Described, reached: Reached, resultOf: ResultOf): Tool[] {
   return tools.map(({ name, description, brief, parameters, timeoutMs }): Tool => {
     const tool = defineTool({
       id: idOf(name),
@@ -59,22 +62,25 @@ function toolsOf({ tools }: Described, { own, server }: Reached, resultOf: Resul
       parameters: { ...parameters, type: 'object' },
       timeoutMs,
       ...(brief.trim() !== '' && { brief: brief.trim() }),
-      execute: (input, context) => callPython({ server: server(), tool: name, timeoutMs, caller: callerOf(context), resultOf }, input, context),
+      execute: (input, context) => callPython({ reached, tool: name, timeoutMs, caller: callerOf(context), resultOf }, input, context),
     });
-    return { ...tool, isolation: 'own', ownSandbox: own };
+    return { ...tool, isolation: 'own', ownSandbox: reached.own };
   });
 }
 
 /** What of the plugin does not work here. */
-function warningsAbout({ plugins }: Manifest, { tools, commands, others, capabilities, foreign }: Described): string[] {
+function warningsAbout({ plugins }: Manifest, { tools, commands, hooks, others, capabilities, foreign }: Described): string[] {
   const kinds = [...new Set(others.map(({ type }) => type))];
-  const namesOf = (kind: string) => others.flatMap(({ type, name, of }) => (type === kind ? [of === '' ? name : `${name} (${of})`] : [])).join(', ');
+  const namesOf = (kind: string) => others.flatMap(({ type, name }) => (type === kind ? [name] : [])).join(', ');
   return [
-    ...(tools.length + commands.length === 0 ? ['It has no tools and no commands, so agents have no use for it.'] : []),
+    ...(tools.length + commands.length + hooks.filter(({ point }) => point !== null).length === 0
+      ? ['It has no tools, no commands and no hooks of conversations, so agents have no use for it.']
+      : []),
     ...commands.flatMap(({ name, given, pattern }) =>
       pattern === null ? [`Its command ${name} is not run, because its pattern cannot be used for messages: ${JSON.stringify(given)}`] : [],
     ),
-    ...kinds.map((kind) => cutMiddle(`Its parts of the kind ${kind} are not run, only its tools and commands are: ${namesOf(kind)}`, 900)),
+    ...hooks.flatMap(({ name, of, refusal }) => (refusal === null ? [] : [`Its handler ${name} of ${of} is not run: ${refusal}`])),
+    ...kinds.map((kind) => cutMiddle(`Its parts of the kind ${kind} are not run: ${namesOf(kind)}`, 900)),
     ...capabilities.flatMap(({ name, refusal }) => (refusal === null ? [] : [`It uses ${name}, which is refused when it is called: ${refusal}`])),
     ...(foreign.length > 0 ? [`It imports modules of MaiBot itself, which do not exist here: ${foreign.join(', ')}`] : []),
     ...(plugins.length > 0 ? [`Plugins cannot call each other, and it wants: ${plugins.join(', ')}`] : []),

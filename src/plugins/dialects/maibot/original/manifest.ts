@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { parseForeign } from '../../../../contracts/foreign-json.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
 import { readText, usableId } from '../../shared/python/plugin-text.ts';
-import { requirementsOf } from '../../shared/python/requirements.ts';
+import { requirementsOf, withBrought } from '../../shared/python/requirements.ts';
+import { importedOf } from '../../shared/python/sources.ts';
 
 export const MANIFEST = '_manifest.json';
 export const ENTRY = 'plugin.py';
@@ -37,8 +38,30 @@ const manifestSchema = z.looseObject({
     .default([]),
 });
 
-/** Packages that MaiBot itself brings, so that many plugins use them without naming them. */
-const BROUGHT = ['aiofiles', 'aiohttp', 'beautifulsoup4', 'httpx', 'pillow', 'pyyaml', 'requests', 'tomlkit'];
+/** Packages that MaiBot itself brings, so that many plugins use them without naming them, by the modules that plugins import. Each sandbox gets a copy of what a plugin has. */
+const BROUGHT: Record<string, string> = {
+  aiofiles: 'aiofiles',
+  aiohttp: 'aiohttp',
+  bs4: 'beautifulsoup4',
+  colorama: 'colorama',
+  httpx: 'httpx',
+  jieba: 'jieba',
+  json_repair: 'json-repair',
+  maim_message: 'maim-message',
+  numpy: 'numpy',
+  openai: 'openai>=1.95',
+  pandas: 'pandas',
+  PIL: 'pillow',
+  pypinyin: 'pypinyin',
+  rapidfuzz: 'rapidfuzz',
+  requests: 'requests',
+  rich: 'rich',
+  sqlalchemy: 'sqlalchemy>=2',
+  sqlmodel: 'sqlmodel',
+  structlog: 'structlog',
+  tomlkit: 'tomlkit',
+  yaml: 'pyyaml',
+};
 
 /** @throws PLUGIN_INVALID for a manifest that is not usable, and for requirements that are not */
 export async function readManifest(name: string, root: string): Promise<Manifest> {
@@ -55,7 +78,7 @@ export async function readManifest(name: string, root: string): Promise<Manifest
     id: usableId(id ?? title, 'maibot'),
     version,
     description,
-    requirements: requirementsOf(name, [`maibot-plugin-sdk${range}`, ...BROUGHT, ...packages], listed),
+    requirements: withBrought(requirementsOf(name, [`maibot-plugin-sdk${range}`, ...packages], listed), await importedOf(root, BROUGHT)),
     plugins: dependencies.flatMap((wanted) => (wanted.type === 'plugin' ? [wanted.id] : [])),
   };
 }

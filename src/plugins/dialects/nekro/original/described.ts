@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { commandsSchema } from '../../shared/python/commands.ts';
 
 const json = z.record(z.string(), z.json());
 const name = z.string().max(200);
@@ -25,6 +26,7 @@ export const describedSchema = z.object({
       }),
     )
     .max(200),
+  commands: commandsSchema,
   /** Functions that it mounts and that Longshore does not call. */
   others: z.array(z.object({ type: name, name })).max(500),
   configSchema: json.nullable(),

@@ -1,14 +1,13 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plugin } from '../../../api/define-plugin.ts';
 import { isFile } from '../../../files/is-file.ts';
-import { readPluginFile } from '../../../files/read-plugin-file.ts';
 import type { LocatedPlugin } from '../../shared/plugin-dialect.ts';
 import { describe } from '../../shared/python/describe.ts';
 import { programsAt } from '../../shared/python/layers.ts';
 import { readText, usableId } from '../../shared/python/plugin-text.ts';
 import { openSandboxes, prepareProgram, pythonPlugin, type DialectPrograms } from '../../shared/python/python-plugin.ts';
-import { requirementsOf } from '../../shared/python/requirements.ts';
+import { requirementsOf, withBrought } from '../../shared/python/requirements.ts';
+import { importedOf, sourcesAt } from '../../shared/python/sources.ts';
 import { describedSchema } from './described.ts';
 import { partsOf } from './methods.ts';
 
@@ -17,40 +16,41 @@ const PROGRAMS: DialectPrograms = {
   entry: 'nekro_host.py',
   files: programsAt(import.meta.url, 'longshore_nekro', ['nekro_host.py']),
 };
-/** Packages that Nekro Agent itself brings and that plugins use without naming them. One that a plugin names has the versions that the plugin wants. */
-const BROUGHT = [
-  'aiofiles>=24.1',
-  'aiohttp>=3.11',
-  'fastapi',
-  'httpx[socks]>=0.27,<0.28',
-  'jinja2>=3.1',
-  'json5',
-  'openai>=1.107,<2',
-  'pillow',
-  'psutil',
-  'pydantic>=2',
-  'pyyaml',
-  'requests',
-  'sse-starlette>=2.2,<3',
-  'toml',
-  'tzlocal>=5',
-];
-/** Others that it brings; only plugins that import these modules get them. */
-const BROUGHT_IF_IMPORTED: Record<string, string> = {
+/** What the host of such plugins needs itself. */
+const NEEDED = ['pydantic>=2'];
+/**
+ * Packages that Nekro Agent itself brings and that plugins use without naming them, by the modules that plugins import. One that a plugin names has the versions
+ * that the plugin wants. Each sandbox gets a copy of what a plugin has.
+ */
+const BROUGHT: Record<string, string> = {
   aiodocker: 'aiodocker',
+  aiofiles: 'aiofiles>=24.1',
+  aiohttp: 'aiohttp>=3.11',
   aiosqlite: 'aiosqlite',
   bs4: 'beautifulsoup4',
   croniter: 'croniter',
   Crypto: 'pycryptodome',
+  fastapi: 'fastapi',
+  httpx: 'httpx[socks]>=0.27,<0.28',
+  jinja2: 'jinja2>=3.1',
+  json5: 'json5',
   matplotlib: 'matplotlib',
   numpy: 'numpy',
+  openai: 'openai>=1.107,<2',
   openpyxl: 'openpyxl',
   pandas: 'pandas',
+  PIL: 'pillow',
+  psutil: 'psutil',
   pypdf: 'pypdf',
+  requests: 'requests',
+  sse_starlette: 'sse-starlette>=2.2,<3',
+  starlette: 'fastapi',
+  toml: 'toml',
+  typing_extensions: 'typing-extensions',
+  tzlocal: 'tzlocal>=5',
   websockets: 'websockets',
+  yaml: 'pyyaml',
 };
-/** Files in which a plugin is looked for. */
-const MOST_FILES = 200;
 
 /** The entry of a plugin that is written for Nekro Agent, in Python. */
 export async function locateOriginal(root: string): Promise<string | undefined> {
@@ -61,14 +61,6 @@ export async function locateOriginal(root: string): Promise<string | undefined> 
 async function makesPlugin(root: string): Promise<boolean> {
   for await (const source of sourcesAt(root)) if (source.includes('nekro_agent') && source.includes('NekroPlugin')) return true;
   return false;
-}
-
-/** The files of its own code, those at the top first. */
-async function* sourcesAt(root: string): AsyncGenerator<string> {
-  const names = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.py') && !/(^|\/)(tests?|docs|node_modules|\.\w+)\//.test(name));
-  for (const name of names.toSorted((a, b) => a.split('/').length - b.split('/').length).slice(0, MOST_FILES)) {
-    yield await readPluginFile(root, name).catch(() => '');
-  }
 }
 
 /**
@@ -95,15 +87,5 @@ export async function loadOriginal(located: LocatedPlugin): Promise<Plugin> {
 /** What its list wants, and what Nekro Agent brings. @throws PLUGIN_INVALID */
 export async function requirementsAt(name: string, root: string): Promise<string[]> {
   const own = requirementsOf(name, [], await readText(name, root, 'requirements.txt', ''));
-  const named = new Set(own.map(packageOf));
-  const imported = new Set<string>();
-  for await (const source of sourcesAt(root)) for (const [, module = ''] of source.matchAll(/^[ \t]*(?:from|import)[ \t]+(\w+)/gm)) imported.add(module);
-  const brought = [...BROUGHT, ...Object.entries(BROUGHT_IF_IMPORTED).flatMap(([module, requirement]) => (imported.has(module) ? [requirement] : []))];
-  return [...own, ...brought.filter((line) => !named.has(packageOf(line)))].toSorted();
-}
-
-/** The name of the package of a requirement, as pip compares names. */
-function packageOf(requirement: string): string {
-  const [written = ''] = /^[\w.-]+/.exec(requirement) ?? [];
-  return written.toLowerCase().replaceAll(/[-_.]+/g, '-');
+  return withBrought(own, [...NEEDED, ...(await importedOf(root, BROUGHT))]);
 }

@@ -4,6 +4,7 @@ import { defineTool, type PluginDefinition, type Tool, type ToolContext, type To
 import { alertsOf } from '../../../api/plugin-details.ts';
 import type { PluginConversation } from '../../../api/plugin.ts';
 import { callPython } from '../../shared/python/call-python.ts';
+import { commandsOf, commandsText } from '../../shared/python/commands.ts';
 import type { Reached } from '../../shared/python/python-plugin.ts';
 import { contentOfParts } from '../methods/message-parts.ts';
 import { docOf, nameInCode, sectionOf } from '../methods/section.ts';
@@ -22,20 +23,26 @@ export function partsOf(id: string, described: Described, reached: Reached): Pic
   const asks = described.injects || described.collects;
   const ask = (conversation: PluginConversation) => (asks ? askPlugin(reached, conversation) : Promise.resolve({ text: '', methods: null }));
   return {
-    tools: methods.map((method) => toolOf(method, described, reached)),
+    tools: [
+      ...methods.map((method) => toolOf(method, described, reached)),
+      ...commandsOf(described.commands, reached, (context) => callerOf(context, context.callId)),
+    ],
     alerts: alertsOf(warningsAbout(id, described)),
     hookTimeoutMs: HOOK_TIMEOUT_MS,
-    promptText: async (conversation) => textOf(id, described, methods, conversation, await ask(conversation)),
+    promptText: async (conversation) => {
+      const texts = [textOf(id, described, methods, conversation, await ask(conversation)), commandsText(described.commands)];
+      return texts.filter((text) => text !== '').join('\n\n');
+    },
     ...(described.collects && { selectTools: async (conversation: PluginConversation) => (await ask(conversation)).methods ?? undefined }),
   };
 }
 
-function toolOf({ name, title, description, doc, kind, parameters }: Method, { readsFiles }: Described, { own, server }: Reached): Tool {
+function toolOf({ name, title, description, doc, kind, parameters }: Method, { readsFiles }: Described, reached: Reached): Tool {
   const execute = async (input: JsonObject, context: ToolContext): Promise<ToolResult> => {
     const caller = { ...callerOf(context, context.callId), ...(readsFiles && { files: await bringFiles(input, context) }) };
     const resultOf = async (value: unknown): Promise<ToolResult> =>
       kind === 'multimodal_agent' ? { content: await contentOfParts(value, context.fetch) } : (value as ToolResult);
-    return callPython({ server: server(), tool: name, timeoutMs: TIMEOUT_MS, caller, resultOf }, input, context);
+    return callPython({ reached, tool: name, timeoutMs: TIMEOUT_MS, caller, resultOf }, input, context);
   };
   const tool = defineTool({
     id: name,
@@ -48,7 +55,7 @@ function toolOf({ name, title, description, doc, kind, parameters }: Method, { r
     ...(description !== '' && { brief: description }),
     execute,
   });
-  return { ...tool, isolation: 'own', ownSandbox: own };
+  return { ...tool, isolation: 'own', ownSandbox: reached.own };
 }
 
 function textOf(
@@ -76,11 +83,11 @@ function problemOf(name: string): string | undefined {
 }
 
 /** What of the plugin does not work here. */
-function warningsAbout(id: string, { tools, others, absent }: Described): { level: 'warning'; text: string }[] {
+function warningsAbout(id: string, { tools, commands, others, absent }: Described): { level: 'warning'; text: string }[] {
   const kinds = [...new Set(others.map(({ type }) => type))];
   const namesOf = (kind: string) => others.flatMap(({ type, name }) => (type === kind ? [name] : [])).join(', ');
   const texts = [
-    ...(tools.length === 0 ? ['It has no methods, so agents have no use for it.'] : []),
+    ...(tools.length + commands.length === 0 ? ['It has no methods and no commands, so agents have no use for it.'] : []),
     ...tools.flatMap(({ name, doc }) => {
       const problem = problemOf(name);
       if (problem !== undefined) return [`the method "${name}" is left out, since code cannot call it: ${problem}`];
@@ -90,7 +97,7 @@ function warningsAbout(id: string, { tools, others, absent }: Described): { leve
         ...(doc === '' ? [`the method "${name}" has no doc comment, so the model is told little about it`] : []),
       ];
     }),
-    ...kinds.map((kind) => cutMiddle(`Its functions of the kind ${kind} are not run, only its methods are: ${namesOf(kind)}`, 900)),
+    ...kinds.map((kind) => cutMiddle(`Its functions of the kind ${kind} are not run, only its methods and commands are: ${namesOf(kind)}`, 900)),
     ...absent.map(({ name, refusal }) => `It imports ${name}, which is refused when it is used: ${refusal}`),
   ];
   return texts.map((text) => ({ level: 'warning', text }));

@@ -4,9 +4,10 @@ import { cutMiddle } from '../../../../contracts/visible-text.ts';
 import type { SaidMessage, ServerQuestion } from '../../../api/server-question.ts';
 
 const text = z.string().max(400_000);
+const image = z.strictObject({ mediaType: z.enum(['image/png', 'image/jpeg', 'image/gif', 'image/webp']), data: z.base64().max(1_000_000) });
 const modelQuestion = z.strictObject({
   messages: z
-    .array(z.strictObject({ role: z.enum(['system', 'user', 'assistant']), text }))
+    .array(z.strictObject({ role: z.enum(['system', 'user', 'assistant']), text, images: z.array(image).max(8).optional() }))
     .min(1)
     .max(500),
   tools: z
@@ -30,8 +31,9 @@ export async function answerQuestion({ what, args: [given], askModel, modelName,
     case 'model': {
       const question = modelQuestion.safeParse(given);
       if (!question.success) throw new Error(`the model cannot be asked this: ${z.prettifyError(question.error).slice(0, 300)}`);
-      const { maxOutputTokens, ...asked } = question.data;
-      const { usage, ...reply } = await askModel({ ...asked, ...(maxOutputTokens !== undefined && { maxOutputTokens }) });
+      const { maxOutputTokens, messages, tools } = question.data;
+      const said = messages.map(({ images, ...message }) => ({ ...message, ...(images && { images }) }));
+      const { usage, ...reply } = await askModel({ messages: said, tools, ...(maxOutputTokens !== undefined && { maxOutputTokens }) });
       return { ...reply, usage: { ...usage }, model: modelName };
     }
     case 'model-name':

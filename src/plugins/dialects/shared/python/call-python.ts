@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../../../contracts/json.ts';
-import type { SandboxServer, ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
+import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
 import { answerQuestion } from './answer-question.ts';
 import { deliver, givenSchema } from './deliver.ts';
+import type { Reached } from './python-plugin.ts';
 
 const answerSchema = givenSchema.extend({
   /** What the function returned. */
@@ -13,7 +14,7 @@ const answerSchema = givenSchema.extend({
 });
 
 export interface PythonCall {
-  server: SandboxServer;
+  reached: Reached;
   tool: string;
   timeoutMs: number;
   /** What the plugin is told of the caller. */
@@ -29,12 +30,12 @@ export interface PythonCall {
  * call sends the same, and the messages of a call are sent once.
  */
 export async function callPython(
-  { server, tool, timeoutMs, caller, resultOf, keepsTexts = false }: PythonCall,
+  { reached, tool, timeoutMs, caller, resultOf, keepsTexts = false }: PythonCall,
   input: JsonObject,
   context: ToolContext,
 ): Promise<ToolResult> {
-  const request = { method: 'tools/call', params: { name: tool, arguments: input, caller } };
-  const answer = await context.sandbox.callServer(server, request, { timeoutMs, ask: answerQuestion });
+  const request = { method: 'tools/call', params: { name: tool, arguments: input, caller, ...reached.settings() } };
+  const answer = await context.sandbox.callServer(reached.server(), request, { timeoutMs, ask: answerQuestion });
   if (answer.outcome !== 'answered') throw problemOf(answer, timeoutMs);
   const parsed = answerSchema.safeParse(answer.result);
   if (!parsed.success) throw new Error('its answer is not usable; the plugin may have written to the connection of its host');

@@ -78,14 +78,34 @@ export async function packageLayer(plugin: string, requirements: string[], pytho
   const name = `packages-${digestOf(JSON.stringify([requirements, python]))}`;
   return once(join(directory, name), async (beside) => {
     const { version, machine, libc } = python;
-    const { code, stdout, stderr } = await runCommand('python3', ['-c', FETCH, beside, version, machine, libc, ...requirements], {
-      timeoutMs: INSTALL_TIMEOUT_MS,
-      env: { PIP_NO_INPUT: '1', PIP_DISABLE_PIP_VERSION_CHECK: '1' },
-    });
+    const fetch = (more: Record<string, string>) =>
+      runCommand('python3', ['-c', FETCH, beside, version, machine, libc, ...requirements], { timeoutMs: INSTALL_TIMEOUT_MS, env: { ...QUIET, ...more } });
+    const first = await fetch({});
+    const newer = isFaultOfPip(first) ? await newestPip(directory) : undefined;
+    const { code, stdout, stderr } = newer === undefined ? first : await fetch({ PYTHONPATH: newer });
     if (code === 0) return;
     const why = code === 127 ? 'python3 is not installed' : code === 124 ? 'pip took longer than 10 minutes' : wordsOf(`${stdout}\n${stderr}`);
     throw pluginInvalid(plugin, `its packages (${requirements.join(', ')}) cannot be installed on the worker: ${why}`, HOW_TO_INSTALL);
   });
+}
+
+const QUIET = { PIP_NO_INPUT: '1', PIP_DISABLE_PIP_VERSION_CHECK: '1' };
+
+/** An older pip fails with an error of its own at some requirements. */
+function isFaultOfPip({ code, stdout, stderr }: Awaited<ReturnType<typeof runCommand>>): boolean {
+  return code === 2 && /^ERROR: Exception:$/m.test(`${stdout}\n${stderr}`);
+}
+
+/** The wheel of the newest pip, which runs as it is; undefined where the index has none. */
+async function newestPip(directory: string): Promise<string | undefined> {
+  const { path } = await once(join(directory, 'pip'), async (beside) => {
+    await runCommand('python3', ['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary', ':all:', '--dest', beside, 'pip'], {
+      timeoutMs: INSTALL_TIMEOUT_MS,
+      env: QUIET,
+    });
+  });
+  const [wheel] = await readdir(path);
+  return wheel && join(path, wheel);
 }
 
 const HOW_TO_INSTALL =

@@ -10,6 +10,8 @@ import type { PluginSandboxes } from '../plugin-dialect.ts';
 export interface OwnSandboxes extends OwnSandbox {
   /** Replaces the hosts that all sandboxes of the plugin on this host may reach, also in those that run. */
   setNetwork(hosts: readonly string[]): Promise<void>;
+  /** Tells something to each sandbox that this process has opened and that can be reached. The others are told with their next call. */
+  tell(say: (handle: WorkerHandle) => Promise<void>): Promise<void>;
 }
 
 interface Parts {
@@ -25,6 +27,7 @@ interface Parts {
 export const LIMITS: SandboxOptions = { memoryMb: 1024, cpus: 1, pids: 256, diskMb: 4096 };
 /** A sandbox is not stopped so soon after the longest call. Milliseconds. */
 const MARGIN_MS = 60_000;
+const NOT_TOLD = 'a sandbox of a plugin could not be told of its settings; its next call brings them';
 
 /** Id of a plugin's sandbox; derived, so that every worker finds the same one. */
 export function ownSandboxIdOf(pluginId: string, tenantId: string): string {
@@ -59,6 +62,10 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
       return row && row.state !== 'destroyed' ? { ...(row.filesLostAt !== undefined && { filesLostAt: row.filesLostAt }) } : undefined;
     },
     forget: (tenantId) => void held.delete(tenantId),
+    async tell(say) {
+      const results = await Promise.allSettled([...held.values()].map(say));
+      for (const result of results) if (result.status === 'rejected') given.log.info({ plugin: pluginId, err: result.reason as unknown }, NOT_TOLD);
+    },
     async setNetwork(next) {
       rules = rulesOf(next);
       const own = (await rows.list({ hostId })).filter(

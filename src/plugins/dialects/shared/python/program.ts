@@ -16,14 +16,17 @@ export interface Program {
 /** Below the home of a sandbox. */
 const PLACE = '.longshore-plugin';
 
-/** The server that runs the plugin. Its name says what it is made of: another version or configuration is another server, beside this one. */
-export function programOf({ pluginId, layers, entry }: Program, config: JsonObject, { describe = false } = {}): SandboxServer {
+/**
+ * The server that runs the plugin. Its name says what it is made of: another version is another server, beside this one, and so is another configuration, unless
+ * that comes with each request.
+ */
+export function programOf({ pluginId, layers, entry }: Program, config?: JsonObject, { describe = false } = {}): SandboxServer {
   const [code, packages, host] = layers.map(({ name }) => `${PLACE}/${name}`);
-  const settings = JSON.stringify(config);
-  const name = `plugin-${digestOf(JSON.stringify([layers.map((layer) => layer.name), settings]))}`;
+  const settings = config && JSON.stringify(config);
+  const name = `plugin-${digestOf(JSON.stringify([layers.map((layer) => layer.name), settings ?? null]))}`;
   // Unbuffered: what it prints is part of its log at once.
   const args = ['-u', `${host}/${entry}`, describe ? 'describe' : 'serve', name, pluginId, code ?? '', packages ?? ''];
-  return { name, command: 'python3', args, env: { LONGSHORE_PLUGIN_CONFIG: settings } };
+  return { name, command: 'python3', args, env: settings === undefined ? {} : { LONGSHORE_PLUGIN_CONFIG: settings } };
 }
 
 /** Copies layers into a sandbox that does not have them. A copy that was cut off is not taken for a whole one. */

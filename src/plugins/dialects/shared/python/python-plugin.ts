@@ -1,6 +1,8 @@
+import { freeExec } from '../../../../contracts/call-ids.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
 import type { SandboxServer } from '../../../../sandbox/api/host-methods.ts';
+import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
 import { definePlugin, type Plugin, type PluginDefinition } from '../../../api/define-plugin.ts';
 import type { OwnSandbox } from '../../../api/own-sandbox.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
@@ -10,6 +12,8 @@ import { describe, pythonOf, type Describing } from './describe.ts';
 import { codeLayer, digestOf, hostLayer, packageLayer } from './layers.ts';
 import { createOwnSandboxes } from './own-sandboxes.ts';
 import { programOf, upload, type Program } from './program.ts';
+
+const CONFIGURE_TIMEOUT_MS = 10_000;
 
 /** What runs plugins of a dialect. */
 export interface DialectPrograms {
@@ -58,6 +62,8 @@ export interface Reached {
   own: OwnSandbox;
   /** The server for the configuration that holds now. */
   server: () => SandboxServer;
+  /** What each request says of the configuration. */
+  settings: () => { config?: JsonObject };
 }
 
 interface Identity extends Pick<Plugin, 'id' | 'version' | 'description' | 'dialect'> {
@@ -67,12 +73,23 @@ interface Identity extends Pick<Plugin, 'id' | 'version' | 'description' | 'dial
 interface Loaded<Described> extends Describing<Described> {
   first: Described;
   identity: Identity;
+  /** A changed configuration is given to the process that runs. Otherwise another one begins with it. */
+  keepsProcess?: boolean;
   /** What of the plugin depends on its configuration. */
   parts: (described: Described, reached: Reached) => Pick<PluginDefinition, 'tools'> & Partial<PluginDefinition>;
 }
 
+/** Gives the settings to the process of the plugin, if it runs. */
+async function giveSettings(handle: WorkerHandle, { server, settings }: Reached): Promise<void> {
+  const { name } = server();
+  if ((await handle.serverMark(name)) === undefined) return;
+  const execId = freeExec();
+  await handle.callServer(server(), { method: 'longshore/configure', params: settings() }, { execId, timeoutMs: CONFIGURE_TIMEOUT_MS });
+  await handle.forget(execId);
+}
+
 /** A plugin whose code runs only in sandboxes: in a passing one that tells what it offers, and in one for each tenant that answers the calls. */
-export function pythonPlugin<Described>({ first, identity, parts, ...describing }: Loaded<Described>): Plugin {
+export function pythonPlugin<Described>({ first, identity, parts, keepsProcess = false, ...describing }: Loaded<Described>): Plugin {
   const { program, given } = describing;
   const { configSchema, ...about } = identity;
   let config: JsonObject = {};
@@ -82,11 +99,16 @@ export function pythonPlugin<Described>({ first, identity, parts, ...describing 
     prepare: (handle) => upload(handle, program.layers),
     longestMs: () => Math.max(0, ...plugin.tools.map(({ timeoutMs }) => timeoutMs)),
   });
-  const reached: Reached = { own, server: () => programOf(program, config) };
+  const reached: Reached = {
+    own,
+    server: () => (keepsProcess ? programOf(program) : programOf(program, config)),
+    settings: () => (keepsProcess ? { config } : {}),
+  };
   const configure = async (next: JsonObject) => {
     const described = await describe(describing, next);
     config = next;
     Object.assign(plugin, parts(described, reached));
+    if (keepsProcess) await own.tell((handle) => giveSettings(handle, reached));
   };
   const plugin = definePlugin({
     ...about,

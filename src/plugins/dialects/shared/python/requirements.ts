@@ -24,3 +24,15 @@ export function requirementsOf(plugin: string, wanted: string[], listed: string)
     'Change it in its manifest or requirements.txt',
   );
 }
+
+/** With what the original system brings itself. A package that the plugin names has the versions that the plugin wants. */
+export function withBrought(own: string[], brought: string[]): string[] {
+  const named = new Set(own.map(packageOf));
+  return [...own, ...brought.filter((line) => !named.has(packageOf(line)))].toSorted();
+}
+
+/** The name of the package of a requirement, as pip compares names. */
+function packageOf(requirement: string): string {
+  const [written = ''] = /^[\w.-]+/.exec(requirement) ?? [];
+  return written.toLowerCase().replaceAll(/[-_.]+/g, '-');
+}

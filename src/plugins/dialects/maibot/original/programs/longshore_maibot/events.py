@@ -7,20 +7,17 @@ import inspect
 import logging
 from typing import Any, Callable
 
+from longshore_maibot.hooks import name_of
+
 START = 'on_start'
 STOP = 'on_stop'
 _running: set[asyncio.Future[Any]] = set()
 """The loop itself keeps no task."""
 
 
-def event_of(about: dict[str, Any]) -> str:
-    given = about.get('event_type', '')
-    return str(getattr(given, 'value', given))
-
-
 async def tell(handlers: list[tuple[dict[str, Any], Callable[..., Any]]], event: str) -> None:
     """Runs the handlers of an event, those with more weight first. One that does not intercept the event is not waited for, unless the process ends."""
-    of_event = [(about, handle) for about, handle in handlers if event_of(about) == event]
+    of_event = [(about, handle) for about, handle in handlers if name_of(about) == event]
     for about, handle in sorted(of_event, key=lambda pair: -_weight_of(pair[0])):
         running = asyncio.ensure_future(_run(handle, event))
         if about.get('intercept_message') or event == STOP:

@@ -14,12 +14,13 @@ from typing import Any, Callable
 from longshore_host.calls import Call, current
 from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
-from longshore_maibot import commands, events
+from longshore_maibot import commands, events, hooks
 from longshore_maibot.capabilities import Capabilities
 from longshore_maibot.scan_source import scan
 
 _MODULE = 'longshore_plugin'
 _TIMEOUT_MS = 60_000
+_KNOWN = ('TOOL', 'COMMAND', 'HOOK_HANDLER', 'EVENT_HANDLER')
 
 
 class LoadedPlugin(PluginState):
@@ -42,6 +43,27 @@ class LoadedPlugin(PluginState):
         plugin._set_context(PluginContext(self.plugin_id, capabilities.rpc_call, paths))
         self._plugin = plugin
         self._components = list(plugin.get_components())
+
+    async def configure(self, config: dict[str, Any]) -> None:
+        """Gives changed settings to the plugin, which goes on with what it has in memory. One that fails at it has them nevertheless, as in MaiBot."""
+        bot = self._config.get('bot')
+        # In place: what answers `config.get` has the same ones.
+        self._config.clear()
+        self._config.update(config)
+        self._plugin.set_plugin_config(_merged(self._plugin.get_default_config(), config))
+        data = self._plugin.get_plugin_config_data()
+        about = data.get('plugin')
+        version = str(about.get('config_version', '')) if isinstance(about, dict) else ''
+        scopes = [('self', data)]
+        if config.get('bot') != bot and 'bot' in self._plugin.get_config_reload_subscriptions():
+            scopes.append(('bot', config.get('bot') or {}))
+        for scope, changed in scopes:
+            try:
+                await _await(self._plugin.on_config_update(scope, changed, version))
+            # Code of a stranger may raise anything, also to end the process.
+            except (Exception, SystemExit):
+                logging.exception('on_config_update failed')
+        self._components = list(self._plugin.get_components())
 
     async def load(self) -> None:
         await _await(self._plugin.on_load())
@@ -66,14 +88,20 @@ class LoadedPlugin(PluginState):
         found = [(str(component['name']), _about(component)) for component in self._components if _kind_of(component) == 'COMMAND']
         return [commands.described(name, about, _timeout_of(about)) for name, about in found]
 
+    def hooks(self) -> list[dict[str, Any]]:
+        return [hooks.described(name, kind, about) for name, (kind, about) in self._hook_handlers().items()]
+
     def describe(self) -> dict[str, Any]:
-        others = [_other_of(component) for component in self._components if not _is_run(component)]
+        others = [_other_of(component) for component in self._components if _kind_of(component) not in _KNOWN]
         others += [{'type': 'LLM_PROVIDER', 'name': str(provider.get('name', '')), 'of': ''} for provider in _providers_of(self._plugin)]
         model = type(self._plugin).get_config_model()
         schema = None if model is None else _plain(model.model_json_schema())
-        return {'tools': self.tools(), 'commands': self.commands(), 'others': others, 'configSchema': schema, **scan(self._code)}
+        offers = {'tools': self.tools(), 'commands': self.commands(), 'hooks': self.hooks(), 'others': others}
+        return {**offers, 'configSchema': schema, **scan(self._code)}
 
     async def call(self, name: str, arguments: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
+        if name.startswith(hooks.BEGINNING):
+            return await self._hooked(name[len(hooks.BEGINNING) :], arguments, caller)
         is_command = name.startswith(commands.BEGINNING)
         kind, own_name = ('COMMAND', name[len(commands.BEGINNING) :]) if is_command else ('TOOL', name)
         component = next((each for each in self._components if _kind_of(each) == kind and each.get('name') == own_name), None)
@@ -95,10 +123,35 @@ class LoadedPlugin(PluginState):
             call.over = True
             current.reset(token)
 
+    async def _hooked(self, point: str, arguments: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
+        known = self._hook_handlers()
+        found = [(*known[name], self._method_of(known[name][1])) for name in arguments['handlers'] if name in known]
+        handlers = [(kind, about, handler) for kind, about, handler in found if handler is not None]
+        call = Call(caller.get('stream_id', ''), caller.get('user_id', ''))
+        token = current.set(call)
+        try:
+            return {'value': _plain(await hooks.run(point, handlers, arguments['value'], caller, call)), 'sent': call.sent}
+        finally:
+            call.over = True
+            current.reset(token)
+
+    def _hook_handlers(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """By their names here, with their kinds; without those of the events of the process."""
+        found = {}
+        for component in self._components:
+            kind, about = _kind_of(component), _about(component)
+            if kind == 'HOOK_HANDLER' or (kind == 'EVENT_HANDLER' and not _is_of_process(about)):
+                found[f'{"hook" if kind == "HOOK_HANDLER" else "event"}.{component.get("name", "")}'] = (kind, about)
+        return found
+
+    def _method_of(self, about: dict[str, Any]) -> Callable[..., Any] | None:
+        method = getattr(self._plugin, str(about.get('handler_name', '')), None)
+        return method if callable(method) else None
+
     def _handlers(self) -> list[tuple[dict[str, Any], Callable[..., Any]]]:
         found = [_about(component) for component in self._components if _kind_of(component) == 'EVENT_HANDLER']
-        handlers = [(about, getattr(self._plugin, str(about.get('handler_name', '')), None)) for about in found]
-        return [(about, handler) for about, handler in handlers if callable(handler)]
+        handlers = [(about, self._method_of(about)) for about in found]
+        return [(about, handler) for about, handler in handlers if handler is not None]
 
     async def _run(self, component: dict[str, Any], arguments: dict[str, Any], caller: dict[str, Any]) -> Any:
         handler_name = str(_about(component).get('handler_name') or component['name'])
@@ -141,14 +194,12 @@ def _kind_of(component: dict[str, Any]) -> str:
     return str(component.get('type', '')).upper()
 
 
-def _is_run(component: dict[str, Any]) -> bool:
-    kind = _kind_of(component)
-    return kind in ('TOOL', 'COMMAND') or (kind == 'EVENT_HANDLER' and events.event_of(_about(component)) in (events.START, events.STOP))
+def _is_of_process(about: dict[str, Any]) -> bool:
+    return hooks.name_of(about) in (events.START, events.STOP)
 
 
 def _other_of(component: dict[str, Any]) -> dict[str, str]:
-    about = _about(component)
-    return {'type': _kind_of(component), 'name': str(component.get('name', '')), 'of': str(about.get('hook') or events.event_of(about))[:200]}
+    return {'type': _kind_of(component), 'name': str(component.get('name', '')), 'of': ''}
 
 
 def _tool_of(component: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from longshore_maibot.refused import CapabilityRefused
 # How custom messages that carry the bytes of a file are named and typed.
 _FILES = {'voice': ('voice.wav', 'audio/wav'), 'audio': ('audio.mp3', 'audio/mpeg'), 'video': ('video.mp4', 'video/mp4')}
 _FORWARDED = 100
+_REFERENCES = ('at', 'reply')
 
 
 async def text(args: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +47,7 @@ async def custom(args: dict[str, Any]) -> dict[str, Any]:
     kind = str(args.get('message_type') or args.get('custom_type') or '')
     content = args.get('content', args.get('data'))
     if kind in _FILES:
-        return _send(args, [_file_of(kind, content)])
+        return _send(args, [_file_of('send.custom', kind, content)])
     return _send(args, [_part_of('send.custom', {'type': kind, 'data': content})])
 
 
@@ -67,11 +68,21 @@ def _parts_of(what: str, segments: Any) -> list[dict[str, Any]]:
     return [_part_of(what, segment) for segment in segments or []]
 
 
+def parts_of_message(segments: list[Any]) -> list[dict[str, Any]]:
+    """Parts of a message of MaiBot; voice and video become files. What refers to other messages or persons is left out."""
+    kinds = [(segment, segment.get('type')) for segment in segments if isinstance(segment, dict)]
+    return [
+        _file_of('a message', kind, segment.get('binary_data_base64') or segment.get('data')) if kind in _FILES else _part_of('a message', segment)
+        for segment, kind in kinds
+        if kind not in _REFERENCES
+    ]
+
+
 def _part_of(what: str, segment: Any) -> dict[str, Any]:
     kind = segment.get('type') if isinstance(segment, dict) else None
     if kind not in ('text', 'image', 'emoji'):
         raise CapabilityRefused(f'{what}: parts of the type {kind} are not supported; text, image and emoji are')
-    content = segment.get('content') or segment.get('data') or segment.get('binary_data_base64') or ''
+    content = segment.get('binary_data_base64') or segment.get('content') or segment.get('data') or ''
     if isinstance(content, dict):
         content = content.get('text', '')
     return {'type': 'text', 'text': str(content)} if kind == 'text' else _image_of(content)
@@ -84,12 +95,12 @@ def _image_of(data: Any) -> dict[str, str]:
         raise CapabilityRefused(str(problem)) from problem
 
 
-def _file_of(kind: str, content: Any) -> dict[str, str]:
+def _file_of(what: str, kind: str, content: Any) -> dict[str, str]:
     data = str(content)
     body = data.split(',', 1)[1] if data.startswith('data:') and ',' in data else data
     try:
         base64.b64decode(body, validate=True)
     except (ValueError, binascii.Error) as problem:
-        raise CapabilityRefused(f'send.custom: {kind} has to be base64') from problem
+        raise CapabilityRefused(f'{what}: {kind} has to be base64') from problem
     name, media_type = _FILES[kind]
     return {'type': 'file', 'mediaType': media_type, 'name': name, 'data': body}

@@ -15,6 +15,7 @@ from longshore_host.calls import current
 from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_nekro.calling import Caller, MethodCall, forget_old_calls
+from longshore_nekro.command_types import BEGINNING
 
 if TYPE_CHECKING:
     from longshore_nekro.context import AgentCtx
@@ -44,6 +45,10 @@ class LoadedPlugin(PluginState):
             await _await(self._plugin.init_method())
         self._is_loaded = True
 
+    async def configure(self, config: dict[str, Any]) -> None:
+        """Plugins read their settings while they are imported."""
+        raise RequestFailed(-32602, 'other settings are for another process')
+
     async def unload(self) -> None:
         if not self._is_loaded or self._plugin.cleanup_method is None:
             return
@@ -56,6 +61,11 @@ class LoadedPlugin(PluginState):
         from longshore_nekro.methods import described
 
         return [described(method) for method in self._plugin.sandbox_methods]
+
+    def commands(self) -> list[dict[str, Any]]:
+        from longshore_nekro.commands import described
+
+        return [described(command, self._plugin.module_name) for command in self._plugin.commands]
 
     def describe(self) -> dict[str, Any]:
         from longshore_nekro.config_base import schema_of
@@ -71,6 +81,7 @@ class LoadedPlugin(PluginState):
             'sleepBrief': plugin.sleep_brief,
             'allowSleep': plugin.allow_sleep,
             'tools': self.tools(),
+            'commands': self.commands(),
             'others': environment.others,
             'configSchema': None if plugin.config_model is None else schema_of(plugin.config_model),
             'injects': plugin.prompt_method is not None,
@@ -81,6 +92,8 @@ class LoadedPlugin(PluginState):
     async def call(self, name: str, arguments: dict[str, Any], caller: Any) -> dict[str, Any]:
         if name == '':
             return {'value': await self._told(caller)}
+        if name.startswith(BEGINNING):
+            return await self._answered(name[len(BEGINNING) :], str(arguments.get('text', '')), caller)
         method = next((each for each in self._plugin.sandbox_methods if each.func.__name__ == name), None)
         if method is None:
             raise RequestFailed(-32602, f'the plugin has no method {name}')
@@ -91,6 +104,25 @@ class LoadedPlugin(PluginState):
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the method %s failed', name)
+            return {'failed': f'{type(problem).__name__}: {problem}', **call.answer()}
+        finally:
+            call.over = True
+            current.reset(token)
+
+    async def _answered(self, name: str, text: str, caller: Any) -> dict[str, Any]:
+        """The answer to a command: whether it has succeeded, and what it says."""
+        from longshore_nekro.answering import answer_of
+
+        command = next((each for each in self._plugin.commands if each.name == name), None)
+        if command is None:
+            raise RequestFailed(-32602, f'the plugin has no command {name}')
+        call = MethodCall(caller)
+        token = current.set(call)
+        try:
+            return {'value': await answer_of(command, text, call), **call.answer()}
+        # Code of a stranger may raise anything, also to end the process.
+        except (Exception, SystemExit) as problem:
+            logging.exception('the command %s failed', name)
             return {'failed': f'{type(problem).__name__}: {problem}', **call.answer()}
         finally:
             call.over = True

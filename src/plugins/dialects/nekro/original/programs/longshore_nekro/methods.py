@@ -38,7 +38,7 @@ def parameters_of(func: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def context_of(func: Callable[..., Any]) -> str | None:
     """The parameter that gets the context: the one of its type, else of its usual names, else the first."""
-    hints, names = _hints_of(func), list(inspect.signature(func).parameters)
+    hints, names = hints_of(func), list(inspect.signature(func).parameters)
     of_type = [name for name in names if hints.get(name) is AgentCtx]
     return next(iter([*of_type, *(name for name in _CONTEXTS if name in names), *names]), None)
 
@@ -51,16 +51,27 @@ def bound(func: Callable[..., Any], context: AgentCtx, arguments: dict[str, Any]
     return [named.pop(each) for each in positional if each in named], named
 
 
-def _hints_of(func: Callable[..., Any]) -> dict[str, Any]:
+def hints_of(func: Callable[..., Any]) -> dict[str, Any]:
     try:
         return typing.get_type_hints(func, include_extras=True)
-    # A hint may be a text that means nothing at run time.
+    # A hint may be a text that means nothing at run time. The others count.
     except Exception:
-        return {}
+        found = {name: _evaluated(hint, getattr(func, '__globals__', {})) for name, hint in getattr(func, '__annotations__', {}).items()}
+        return {name: hint for name, hint in found.items() if hint is not None}
+
+
+def _evaluated(hint: Any, names: dict[str, Any]) -> Any:
+    if not isinstance(hint, str):
+        return hint
+    try:
+        # It is code of the plugin, as the function itself is.
+        return eval(hint, names)
+    except Exception:
+        return None
 
 
 def _schema_of(func: Callable[..., Any]) -> dict[str, Any]:
-    hints = _hints_of(func)
+    hints = hints_of(func)
     properties: dict[str, Any] = {}
     required, defs = [], {}
     for parameter in parameters_of(func):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from types import SimpleNamespace
 from typing import Any
 
 from longshore_host.prompts import messages_of
 from longshore_host.questions import ask
+from longshore_nekro.context import local_file
 from longshore_nekro.refused import refuse
 
 _GROUP = 'default'
@@ -21,7 +23,7 @@ class ModelConfigGroup(SimpleNamespace):
 
 MODEL_GROUPS = {
     _GROUP: ModelConfigGroup(
-        GROUP_NAME=_GROUP, CHAT_MODEL=_MODEL, CHAT_PROXY='', BASE_URL='', API_KEY='', MODEL_TYPE='chat', ENABLE_VISION=False, ENABLE_COT=False
+        GROUP_NAME=_GROUP, CHAT_MODEL=_MODEL, CHAT_PROXY='', BASE_URL='', API_KEY='', MODEL_TYPE='chat', ENABLE_VISION=True, ENABLE_COT=False
     )
 }
 
@@ -40,10 +42,18 @@ class ContentSegment:
         return {'type': 'text', 'text': text}
 
     @staticmethod
-    def image_content(*_: Any, **__: Any) -> dict[str, Any]:
-        refuse('nekro_agent.services.agent.creator.ContentSegment.image_content')
+    def image_content(image_url: str) -> dict[str, Any]:
+        return {'type': 'image_url', 'image_url': {'url': image_url}}
 
-    image_content_from_bytes = image_content_from_path = image_content
+    @classmethod
+    def image_content_from_bytes(cls, image_bytes: bytes, image_type: str = 'png') -> dict[str, Any]:
+        return cls.image_content(f'data:image/{image_type};base64,{base64.b64encode(image_bytes).decode()}')
+
+    @classmethod
+    def image_content_from_path(cls, image_path: Any) -> dict[str, Any]:
+        if str(image_path).startswith('data:'):
+            return cls.image_content(str(image_path))
+        return cls.image_content_from_bytes(local_file(image_path).read_bytes())
 
 
 class OpenAIChatMessage:

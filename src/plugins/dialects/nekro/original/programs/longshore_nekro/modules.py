@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from longshore_nekro import models, parts
+from longshore_nekro.command_types import CommandPermission
 from longshore_nekro.config_base import ConfigBase, ExtraField
 from longshore_nekro.context import AgentCtx, Messages, MessageService, local_file
 from longshore_nekro.plugin import Inert, NekroPlugin, SandboxMethod, SandboxMethodType, dynamic_import_pkg, environment
@@ -30,8 +31,11 @@ _PLUGIN = {
     'dynamic_import_pkg': dynamic_import_pkg,
 }
 _COMMANDS = {
-    name: getattr(parts, name)
-    for name in ('Arg', 'CmdCtl', 'CommandExecutionContext', 'CommandOutputSegment', 'CommandOutputSegmentType', 'CommandPermission', 'CommandResponse')
+    'CommandPermission': CommandPermission,
+    **{
+        name: getattr(parts, name)
+        for name in ('Arg', 'CmdCtl', 'CommandExecutionContext', 'CommandOutputSegment', 'CommandOutputSegmentType', 'CommandResponse')
+    },
 }
 _SETTINGS = parts.Settings()
 _LOGGER = {'logger': parts.logger, 'get_sub_logger': parts.get_sub_logger}

@@ -87,13 +87,6 @@ class MsgSignal(enum.IntEnum):
     BLOCK_ALL = 2
 
 
-class CommandPermission(str, enum.Enum):
-    PUBLIC = 'public'
-    USER = 'user'
-    ADVANCED = 'advanced'
-    SUPER_USER = 'super_user'
-
-
 class CommandOutputSegmentType(str, enum.Enum):
     TEXT = 'text'
     IMAGE = 'image'
@@ -106,29 +99,63 @@ class _Fields:
 
 
 class Arg(_Fields):
-    pass
+    """What is said of a parameter of a command."""
+
+    def __init__(self, description: str = '', **fields: Any) -> None:
+        super().__init__(description=description, **fields)
 
 
 class CommandExecutionContext(_Fields):
-    pass
+    """Who gives a command. Whether a command may be given is up to the rules of the agent."""
 
-
-class CommandResponse(_Fields):
-    pass
+    is_super_user = False
+    is_advanced_user = False
+    lang = 'zh-CN'
 
 
 class CommandOutputSegment(_Fields):
-    pass
+    """A part of the answer to a command: a text, or a file here."""
+
+    type = CommandOutputSegmentType.TEXT
+    text = ''
+    file_path: str | None = None
+    file_name: str | None = None
+
+
+class CommandResponse(_Fields):
+    """The answer to a command. A command that waits for another message gets none: its answer says what may be given instead."""
+
+    status = 'success'
+    message = ''
+    output_segments: list[CommandOutputSegment] | None = None
+    wait_options: list[str] | None = None
 
 
 class CmdCtl:
-    """Answers of commands. Longshore runs no commands of these plugins."""
+    @staticmethod
+    def success(message: Any = '', **fields: Any) -> CommandResponse:
+        return _response('success', message, fields)
 
     @staticmethod
-    def success(message: str = '', **fields: Any) -> CommandResponse:
-        return CommandResponse(message=message, **fields)
+    def failed(message: Any = '', **fields: Any) -> CommandResponse:
+        return _response('error', message, fields)
 
-    failed = message = wait = success
+    @staticmethod
+    def message(message: Any = '', **fields: Any) -> CommandResponse:
+        return _response('processing', message, fields)
+
+    @staticmethod
+    def wait(message: Any = '', callback_cmd: str = '', options: list[str] | None = None, **fields: Any) -> CommandResponse:
+        return _response('waiting', message, {**fields, 'callback_cmd': callback_cmd, 'wait_options': options})
+
+
+def _response(status: str, message: Any, fields: dict[str, Any]) -> CommandResponse:
+    """A message is a text, the same text in several languages, or parts of an answer."""
+    if isinstance(message, dict):
+        message = message.get('en_US') or next(iter(message.values()), '')
+    segments = message if isinstance(message, (list, tuple)) else [message] if isinstance(message, CommandOutputSegment) else None
+    given = {'output_segments': list(segments), 'message': ''} if segments is not None else {'message': str(message or '')}
+    return CommandResponse(status=status, **{**given, **fields})
 
 
 class Preset(_Fields):

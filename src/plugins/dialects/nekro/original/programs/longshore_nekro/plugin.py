@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, Callable
 
+from longshore_nekro.command_types import Command, CommandGroup
 from longshore_nekro.refused import NotSupported, refuse
 from longshore_nekro.store import PluginStore
 
@@ -15,8 +16,6 @@ _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 Function = Callable[..., Any]
 # What the plugin may mount in addition to its methods, and Longshore does not call.
 _INERT = {
-    'mount_command': 'COMMAND',
-    'mount_command_group': 'COMMAND_GROUP',
     'mount_router': 'ROUTER',
     'mount_webhook_method': 'WEBHOOK',
     'mount_on_user_message': 'ON_USER_MESSAGE',
@@ -85,6 +84,7 @@ class NekroPlugin:
         self.support_adapter: list[str] = options.get('support_adapter') or []
         self.is_enabled = True
         self.sandbox_methods: list[SandboxMethod] = []
+        self.commands: list[Command] = []
         self.init_method: Function | None = None
         self.cleanup_method: Function | None = None
         self.collect_method: Function | None = None
@@ -107,6 +107,16 @@ class NekroPlugin:
             return func
 
         return mount
+
+    def mount_command(self, name: str, description: str = '', **options: Any) -> Callable[[Function], Function]:
+        def mount(func: Function) -> Function:
+            self.commands.append(Command(name, func, description, **options))
+            return func
+
+        return mount
+
+    def mount_command_group(self, name: str, description: str = '', permission: Any = None, **_: Any) -> CommandGroup:
+        return CommandGroup(name, self.commands, permission)
 
     def mount_config(self) -> Callable[[Any], Any]:
         def mount(model: Any) -> Any:

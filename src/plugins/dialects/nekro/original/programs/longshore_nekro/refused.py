@@ -14,7 +14,7 @@ _INSTEAD = {
     'nekro_agent.core.config.config': 'settings of the host are not here; give the plugin a setting of its own',
     'nekro_agent.models': 'the database of Nekro Agent is not here; keep data in plugin.store or below plugin.get_plugin_data_dir()',
     'nekro_agent.services.agent': 'return what a model has to know, and the agent that called the method goes on with it',
-    'nekro_agent.services.agent.creator.ContentSegment': 'the model can be asked with texts alone; a method of the kind MULTIMODAL_AGENT shows it an image',
+    'nekro_agent.services.agent.creator.ContentSegment': 'the model can be asked with texts and images',
     'nekro_agent.services.agent.openai.gen_openai_chat_response with a model of its own': (
         'it asks the model of the agent, by the group "default"; for another, use the package openai, with a permission for the host'
     ),

@@ -1,6 +1,7 @@
 """Runs one plugin, as a server of the Model Context Protocol over stdin and stdout.
 Arguments of the program: `serve` or `describe`, the name of the server, the id of the plugin, the directory of its code, that of its packages.
-Its configuration is JSON in LONGSHORE_PLUGIN_CONFIG. With `describe` it only says what the plugin offers."""
+Its configuration is JSON in LONGSHORE_PLUGIN_CONFIG; or it comes with each request, as `config`, and the plugin is loaded with the first one. With `describe`
+it only says what the plugin offers."""
 
 from __future__ import annotations
 
@@ -30,6 +31,9 @@ class LoadedPlugin(Protocol):
 
     async def load(self) -> None: ...
 
+    async def configure(self, config: dict[str, Any]) -> None:
+        """Gives changed settings to the loaded plugin."""
+
     async def unload(self) -> None: ...
 
     def tools(self) -> list[dict[str, Any]]: ...
@@ -47,39 +51,65 @@ Load = Callable[[str, str, 'dict[str, Any]'], LoadedPlugin]
 class Host:
     """Answers the requests of one connection."""
 
-    def __init__(self, mode: str, name: str, plugin: LoadedPlugin) -> None:
+    def __init__(self, mode: str, name: str, make: Callable[[dict[str, Any]], LoadedPlugin], config: dict[str, Any] | None) -> None:
         self._mode = mode
         self._name = name
-        self._plugin = plugin
+        self._make = make
+        # Of the plugin as it was loaded. None: it comes with the first request.
+        self._config = config
+        self._plugin: LoadedPlugin | None = None
+        self._configuring = asyncio.Lock()
         self._has_begun = False
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == 'initialize':
-            return await self._begin(params)
+            if self._config is not None:
+                await self._configured(self._config)
+            about = {'name': self._name, 'version': '1'}
+            return {'protocolVersion': params.get('protocolVersion'), 'capabilities': {'tools': {}}, 'serverInfo': about}
         if method == 'ping':
             return {}
+        if method not in ('tools/list', 'tools/call', 'longshore/configure', 'longshore/describe'):
+            raise RequestFailed(-32601, f'{method} is not offered')
+        plugin = await self._configured(params.get('config'))
         if method == 'tools/list':
-            return {'tools': [{'name': tool['name'], 'description': tool['description'], 'inputSchema': tool['parameters']} for tool in self._plugin.tools()]}
+            return {'tools': [{'name': tool['name'], 'description': tool['description'], 'inputSchema': tool['parameters']} for tool in plugin.tools()]}
         if method == 'tools/call':
             take_channel(params)
-            return await self._plugin.call(params['name'], params.get('arguments') or {}, params.get('caller') or {})
-        if method == 'longshore/describe':
-            return self._plugin.describe()
-        raise RequestFailed(-32601, f'{method} is not offered')
+            return await plugin.call(params['name'], params.get('arguments') or {}, params.get('caller') or {})
+        return plugin.describe() if method == 'longshore/describe' else {}
 
-    async def _begin(self, params: dict[str, Any]) -> dict[str, Any]:
+    async def _configured(self, given: dict[str, Any] | None) -> LoadedPlugin:
+        """The plugin with these settings, or with those that it has."""
+        async with self._configuring:
+            config = self._config if given is None else given
+            if self._plugin is None:
+                if config is None:
+                    raise RequestFailed(-32002, 'the plugin has no settings yet')
+                self._plugin = await self._begin(config)
+            elif config is not None and config != self._config:
+                await self._plugin.configure(config)
+            self._config = config
+            return self._plugin
+
+    async def _begin(self, config: dict[str, Any]) -> LoadedPlugin:
+        # The plugin may change what it is given.
+        plugin = self._make(json.loads(json.dumps(config)))
         try:
-            self._plugin.prepare()
+            plugin.prepare()
             if self._mode == 'serve':
-                await self._plugin.load()
+                await plugin.load()
                 _note_newest(self._name)
                 self._has_begun = True
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the plugin cannot be loaded')
             raise RequestFailed(-32000, f'{type(problem).__name__}: {problem}') from problem
-        about = {'name': self._plugin.plugin_id, 'version': '1'}
-        return {'protocolVersion': params.get('protocolVersion'), 'capabilities': {'tools': {}}, 'serverInfo': about}
+        return plugin
+
+    async def unload(self) -> None:
+        if self._plugin is not None:
+            await self._plugin.unload()
 
     async def until_followed(self, connection: Connection) -> None:
         """Returns when a server of another version or configuration has begun after this one, and no call is in progress here."""
@@ -108,13 +138,13 @@ async def _main(load: Load, mode: str, name: str, plugin_id: str, code: str, pac
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format='%(levelname)s %(name)s: %(message)s')
     sys.path[1:1] = [os.path.abspath(packages)]
     respect_proxies()
-    plugin = load(plugin_id, os.path.abspath(code), json.loads(os.environ.pop('LONGSHORE_PLUGIN_CONFIG', '{}')))
-    host = Host(mode, name, plugin)
+    given = os.environ.pop('LONGSHORE_PLUGIN_CONFIG', None)
+    host = Host(mode, name, lambda config: load(plugin_id, os.path.abspath(code), config), None if given is None else json.loads(given))
     serving = asyncio.ensure_future(connection.serve(host.answer))
     endings = [serving, asyncio.ensure_future(host.until_followed(connection))]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
     await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
-    await plugin.unload()
+    await host.unload()
 
 
 def serve(load: Load) -> NoReturn:

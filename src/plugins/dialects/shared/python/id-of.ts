@@ -1,4 +1,4 @@
-import { digestOf } from '../../shared/python/layers.ts';
+import { digestOf } from './layers.ts';
 
 const LONGEST = 80;
 

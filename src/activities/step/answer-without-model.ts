@@ -1,0 +1,35 @@
+import { Context } from '@temporalio/activity';
+import type { CallModelArgs } from '../../contracts/activities.ts';
+import type { AssistantPart } from '../../contracts/transcript.ts';
+import { createDeltaWriter } from '../../models/delta-writer.ts';
+import type { CalledCommand } from '../../tool-calls/offer/command-of.ts';
+import { storeAnswer, type AnswerParts, type AssistantEntry } from './store-answer.ts';
+
+/** Stand for the model in what is counted of a step that a command of a plugin answers, or a plugin that has stopped the message. */
+const COMMAND = 'command';
+const PLUGIN = 'plugin';
+
+/** The answer of a step of a command: its call, and then what it said. */
+export function answerByCommand(parts: AnswerParts, args: CallModelArgs, { tool, text, said }: CalledCommand): Promise<AssistantEntry> {
+  const called = { type: 'tool-call' as const, callId: '', tool: tool.id, arguments: { text } };
+  return answer(parts, args, said === undefined ? called : { type: 'text', text: said }, COMMAND);
+}
+
+/** The answer to messages that plugins have stopped. */
+export function answerByPlugin(parts: AnswerParts, args: CallModelArgs, said: string): Promise<AssistantEntry> {
+  return answer(parts, args, { type: 'text', text: said }, PLUGIN);
+}
+
+/** No model is asked, so nothing is used. */
+async function answer(parts: AnswerParts, args: CallModelArgs, part: AssistantPart, by: string): Promise<AssistantEntry> {
+  const { conversationId, turnId, stepId, step } = args;
+  const { attempt } = Context.current().info;
+  const stamp = { turnId, stepId, attempt };
+  await parts.store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt } }]);
+  if (part.type === 'text') {
+    const deltas = createDeltaWriter((events) => parts.store.events.append(conversationId, events), stamp);
+    deltas.add({ type: 'text', text: part.text });
+    await deltas.flush();
+  }
+  return storeAnswer(parts, args, { parts: [part], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } }, by);
+}

@@ -1,0 +1,41 @@
+import type { JsonObject } from '../../../../contracts/json.ts';
+import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
+import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
+import type { Reached } from './python-plugin.ts';
+
+interface Asked {
+  result: JsonObject;
+  /** Removes what is kept of the question. */
+  forget: () => Promise<void>;
+}
+
+interface Options {
+  /** Names the question. */
+  execId: string;
+  timeoutMs: number;
+}
+
+/** Asks the process of a plugin something beside calls of its tools: what takes part in a step. @throws Error with the reason when it does not answer */
+export async function askProcess(reached: Reached, tenantId: string, params: JsonObject, options: Options): Promise<Asked> {
+  const asked = await ask(reached, tenantId, params, options).catch(() => {
+    // Its container may have died since it was used last. Another one is made, and the question is repeated: it has no effect that counts.
+    reached.own.forget(tenantId);
+    return ask(reached, tenantId, params, options);
+  });
+  const { answer, handle } = asked;
+  const forget = () => handle.forget(options.execId).catch(() => undefined);
+  if (answer.outcome === 'answered') return { result: answer.result, forget };
+  await forget();
+  throw new Error(problemOf(answer, options));
+}
+
+async function ask({ own, server, settings }: Reached, tenantId: string, params: JsonObject, { execId, timeoutMs }: Options) {
+  const { handle } = await own.open(tenantId, false);
+  const answer = await handle.callServer(server(), { method: 'tools/call', params: { ...params, ...settings() } }, { execId, timeoutMs });
+  return { answer, handle: handle as Pick<WorkerHandle, 'forget'> };
+}
+
+function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, { timeoutMs }: Options): string {
+  if (answer.outcome === 'refused') return answer.message;
+  return 'why' in answer ? `its process does not answer: ${answer.why}` : `its process did not answer within ${timeoutMs} ms`;
+}
