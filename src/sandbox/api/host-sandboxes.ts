@@ -6,6 +6,8 @@ import type { SandboxSnapshots } from './snapshots.ts';
 
 /** The sandboxes of one worker's engine. Lifecycle operations are idempotent and safe against other workers. */
 export interface Sandboxes extends SandboxSnapshots {
+  /** Id of the host in the rows of its sandboxes. Absent in backends whose sandboxes any worker reaches. */
+  readonly hostId?: string;
   /** Creates the owner's sandbox, or wakes it when it exists. A lost sandbox is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
   /** Returns the tier of the sandbox afterwards: `running` when work in progress keeps it awake. */

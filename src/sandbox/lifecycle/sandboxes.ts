@@ -105,6 +105,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
   };
 
   return {
+    hostId,
     open: (owner, options) => open(context, owner, options),
     restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
     snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),

@@ -1,6 +1,7 @@
 import { RecentMap } from '../../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
+import { elsewhereOf } from '../../contracts/hosts/elsewhere.ts';
 import { sandboxIdOf } from '../../contracts/ids.ts';
 import { isShared, mayUseSandbox, type SandboxUse } from '../../contracts/sub-agents/sandbox-use.ts';
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
@@ -38,6 +39,13 @@ export interface ConversationSandboxes {
   copy(from: Conversation, to: Conversation, isRepeated: boolean): Promise<void>;
   /** Drops a handle whose container is gone. */
   forget(conversationId: string): void;
+  /** Id of the host of this worker's sandboxes. Absent where any worker reaches all sandboxes. */
+  readonly hostId?: string;
+  /**
+   * Passes when the sandbox may be opened here.
+   * @throws SANDBOX_UNREACHABLE when it is on another host that is there
+   */
+  checkIsHere(conversationId: string): Promise<void>;
 }
 
 /** Handles that are kept at most; opening one again costs a few milliseconds. */
@@ -55,7 +63,9 @@ export function createConversationSandboxes(parts: {
   const held = new RecentMap<string, WorkerHandle>(MAX_HELD);
   const { knownUse, readUse } = rememberUses(parts.store.sandboxUses);
   const rows = parts.store.sandboxes;
+  const { hostId } = parts.sandboxes;
   return {
+    ...(hostId !== undefined && { hostId }),
     async open(conversation, tool) {
       const use = await readUse(conversation.conversationId);
       if (!use) return openOwn(conversation);
@@ -76,11 +86,7 @@ export function createConversationSandboxes(parts: {
       // This handle is not held: an `open` for the conversation has to upload the assets first.
       return known ?? (await parts.sandboxes.open({ sandboxId: row.sandboxId, conversationId, tenantId }, optionsIn(parts.agents, agentId))).handle;
     },
-    async rowOf(conversationId) {
-      const use = await readUse(conversationId);
-      if (use?.owner) return rows.ofConversation(use.owner.conversationId);
-      return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
-    },
+    rowOf,
     useOf: async (conversationId) => (await readUse(conversationId))?.sandbox.use,
     async copy(from, to, isRepeated) {
       const source = hostOf(await readUse(from.conversationId), from);
@@ -95,7 +101,21 @@ export function createConversationSandboxes(parts: {
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
     },
+    async checkIsHere(conversationId) {
+      const row = await rowOf(conversationId);
+      if (!row || row.state === 'destroyed') return;
+      // What else is wrong with it is found when it is opened, which takes over the sandbox of a host that is lost.
+      await parts.sandboxes.tier(row.sandboxId).catch((error: unknown) => {
+        if (elsewhereOf(error)) throw error;
+      });
+    },
   };
+
+  async function rowOf(conversationId: string): Promise<SandboxRow | undefined> {
+    const use = await readUse(conversationId);
+    if (use?.owner) return rows.ofConversation(use.owner.conversationId);
+    return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
+  }
 
   async function openOwn(conversation: Conversation, isCopy = false): Promise<OpenedSandbox & { held: boolean }> {
     const { conversationId, tenantId, agentId } = conversation;

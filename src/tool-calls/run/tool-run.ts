@@ -1,6 +1,7 @@
 import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isExecOf } from '../../contracts/call-ids.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
+import { elsewhereOf } from '../../contracts/hosts/elsewhere.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import type { Models } from '../../models/create-models.ts';
@@ -104,9 +105,14 @@ export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   return opened.handle;
 }
 
-/** Opens the conversation's sandbox for a tool that runs in another one. */
+/** Opens the conversation's sandbox for a tool that runs in another one. The call cannot be on the hosts of both. */
 export async function openConversation(run: ToolRun): Promise<WorkerHandle> {
-  const { handle } = await run.opened.open(run.args, run.args.tool);
+  const { tool } = run.args;
+  const { handle } = await run.opened.open(run.args, tool).catch((error: unknown) => {
+    const elsewhere = elsewhereOf(error);
+    if (!elsewhere) throw error;
+    throw failure('TOOL_FAILED', { tool, problem: `the sandbox of its plugin is on another host than the files of the conversation, on "${elsewhere.host}"` });
+  });
   run.handle = handle;
   run.workedIn ??= handle;
   return handle;
