@@ -18,6 +18,7 @@ import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
+import { describeHost, startDraining } from './drain-host.ts';
 import { startReaper } from './start-reaper.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
@@ -54,7 +55,9 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
     const conversations = await createOn(connection, { ...options, ...starting }, { workflowBundle, dataConverter });
     const webhooks = await createWebhookWorker({ ...options, connection, workflows, dataConverter });
     const host = await serveHost({ ...options, config: hostOf(config) });
-    return { conversations, webhooks, host, kept: await options.sandboxes.keepHost?.() };
+    const kept = await options.sandboxes.keepHost?.();
+    await describeHost(options);
+    return { conversations, webhooks, host, kept };
   };
   const workers = await create().catch(async (error: unknown) => {
     if (!options.connection) await connection.close();
@@ -65,10 +68,18 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, ...starting, workflows }) });
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
+      const draining = startDraining(options);
       try {
         await runTogether(workers.conversations);
       } finally {
-        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
+        await Promise.all([
+          reaper.stop(),
+          webhooks.stop(),
+          places.stop(),
+          draining.stop(),
+          workers.host[Symbol.asyncDispose](),
+          workers.kept?.[Symbol.asyncDispose](),
+        ]);
         if (!options.connection) await connection.close();
       }
     },

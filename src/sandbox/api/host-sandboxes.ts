@@ -1,6 +1,7 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import type { SandboxCapabilities, SandboxSample, WarmPool } from '../../contracts/host-facts.ts';
+import type { Evacuated, InUse } from './evacuation.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 import type { SandboxSnapshots } from './snapshots.ts';
 
@@ -37,6 +38,12 @@ export interface Sandboxes extends SandboxSnapshots {
    * whose sandboxes stay where they are.
    */
   keepHost?(): Promise<AsyncDisposable>;
+  /** What the engine has for sandboxes. */
+  facts?(): Promise<{ runtimes: string[]; memoryBytes?: number; cpus?: number }>;
+  /** Whether this host is being drained: it gets no sandboxes. */
+  isDraining?(): boolean;
+  /** Takes a sandbox from this host that is not in use, into the blob store. */
+  evacuate?(sandboxId: string, inUse: InUse): Promise<Evacuated>;
   /**
    * Keeps warm sandboxes ready in the background; a conversation takes one over in a few milliseconds. On disposal, removes those that no other process keeps.
    * Absent in backends that create every sandbox on request.

@@ -26,9 +26,10 @@ export interface ConversationSandboxes {
    * Returns the held handle, or opens the sandbox: its own, or the one that it shares. A handle wakes its sandbox by itself, so a held handle serves every tier
    * except a lost container.
    * @param tool what wants to use it
+   * @param mayMove the caller can go on on another host, if this one is not to have the sandbox
    * @throws SANDBOX_REFUSED
    */
-  open(conversation: Conversation, tool?: string): Promise<OpenedSandbox & { held: boolean }>;
+  open(conversation: Conversation, tool?: string, mayMove?: boolean): Promise<OpenedSandbox & { held: boolean }>;
   /** Returns the sandbox if it is awake; does not create or wake one. `build: false`: nor does it build one anew whose container has died. */
   ifAwake(conversation: Conversation, options?: { build?: false }): Promise<WorkerHandle | undefined>;
   /** The sandbox that the calls of a conversation use, if there is one. */
@@ -66,16 +67,16 @@ export function createConversationSandboxes(parts: {
   const { hostId } = parts.sandboxes;
   return {
     ...(hostId !== undefined && { hostId }),
-    async open(conversation, tool) {
+    async open(conversation, tool, mayMove = false) {
       const use = await readUse(conversation.conversationId);
-      if (!use) return openOwn(conversation);
+      if (!use) return openOwn(conversation, { mayMove });
       const kind = use.sandbox.use;
       if (kind === 'none' || (tool !== undefined && !mayUseSandbox(kind, tool))) throw refusal(kind, tool);
-      if (!isShared(kind)) return openOwn(conversation, true);
+      if (!isShared(kind)) return openOwn(conversation, { mayMove, isCopy: true });
       // A parent is removed with its tree; nothing is made in its place.
       if (!use.owner) throw failure('SANDBOX_NOT_FOUND', { sandboxId: `of the conversation that gave the task to ${conversation.conversationId}` });
       // Not held: whether a call was interrupted before there was a sandbox is to be looked up, which its owner may have opened.
-      return { ...(await openOwn(hostOf(use, conversation))), held: false };
+      return { ...(await openOwn(hostOf(use, conversation), { mayMove })), held: false };
     },
     async ifAwake(conversation, { build } = {}) {
       const { conversationId, tenantId, agentId } = hostOf(await readUse(conversation.conversationId), conversation);
@@ -93,7 +94,7 @@ export function createConversationSandboxes(parts: {
       const row = await rows.ofConversation(source.conversationId);
       if (!row || row.state === 'destroyed') return;
       // A call that runs at the same time is making it, or its container has died.
-      if (row.state === 'creating' || row.state === 'lost') await openOwn(source);
+      if (row.state === 'creating' || row.state === 'lost') await openOwn(source, {});
       const owner = { sandboxId: sandboxIdOf(to.conversationId), tenantId: to.tenantId, ttlMs: COPY_TTL_MS };
       const { sandboxId: _, ...options } = optionsIn(parts.agents, to.agentId);
       await parts.sandboxes.copyTo(row.sandboxId, { owner, options, ...whenRepeated(parts.store, source.conversationId, isRepeated) });
@@ -117,14 +118,15 @@ export function createConversationSandboxes(parts: {
     return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
   }
 
-  async function openOwn(conversation: Conversation, isCopy = false): Promise<OpenedSandbox & { held: boolean }> {
+  async function openOwn(conversation: Conversation, { isCopy = false, mayMove = false }): Promise<OpenedSandbox & { held: boolean }> {
     const { conversationId, tenantId, agentId } = conversation;
-    const known = held.get(conversationId);
+    // The sandbox may have been taken from a host that is being drained, and is not to come back there.
+    const known = parts.sandboxes.isDraining?.() === true ? undefined : held.get(conversationId);
     if (known) return { handle: known, held: true };
     const options = optionsIn(parts.agents, agentId);
     if (isCopy) await adoptCopy(rows, conversationId);
     const sandboxId = await findSandbox(rows, conversation, isCopy ? { ...options, sandboxId: undefined } : options);
-    const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId }, options);
+    const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId, ...(mayMove && { mayMove }) }, options);
     if (options.assets) await uploadAssets(opened.handle, options.assets);
     endForeignServers(opened.handle, serversIn(parts.agents, agentId)).catch(() => undefined);
     // With the next turn, another sandbox replaces it, possibly through another worker.

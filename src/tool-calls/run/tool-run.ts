@@ -96,7 +96,9 @@ export async function lostJournal({ opened, args, claim, tool }: ToolRun, handle
 export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   const { args, store, claim } = run;
   const ownSandbox = ownSandboxOf(run.tool);
-  const opened = await (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool));
+  // What a container tool has begun by now it can begin again on another host.
+  const mayMove = run.tool.isolation === 'container' && !run.isNested;
+  const opened = await (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool, mayMove));
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');

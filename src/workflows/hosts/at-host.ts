@@ -36,8 +36,8 @@ async function follow<T>(place: Whereabouts, act: (at: At) => Promise<T>, { wait
     const next = nextAfter(tried);
     if (next === undefined) throw tried.error;
     [moves, waits] = next.host ? [moves + 1, waits] : [0, waits + 1];
-    if (moves > MOST_MOVES || waits > most) throw tried.error;
     if (!isOwn) remember(place, next.host);
+    if (moves > MOST_MOVES || waits > most) throw tried.error;
     try {
       return await act(toQueue(next.host, waits));
     } catch (error) {

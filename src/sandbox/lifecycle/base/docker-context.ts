@@ -29,6 +29,7 @@ export interface DockerContext {
   installation: string;
   hostId: string;
   hosts: Pick<Store['hosts'], 'lostSince'>;
+  fleet: Pick<Store['fleet'], 'candidates'>;
   /** Silence after which a host is lost. Milliseconds. */
   lostAfterMs: number;
   lease: HostLease;

@@ -1,0 +1,28 @@
+import { failure } from '../../../contracts/errors.ts';
+import { elsewhereFailure } from '../../../contracts/hosts/elsewhere.ts';
+import type { SandboxOptions } from '../../../contracts/agent.ts';
+import type { SandboxOwner } from '../../api/sandbox.ts';
+import type { DockerContext } from '../base/docker-context.ts';
+
+/** A sandbox is made where it was asked for, unless this host is fuller than the emptiest one by more than this part of its memory. */
+const SLACK = 0.1;
+
+/**
+ * Decides whether a sandbox that is on no host is made here. While no other host is there, this costs nothing.
+ * @throws SANDBOX_UNREACHABLE with another host, which is to make it; NO_HOST when all that are there are being drained or lack the runtime
+ */
+export async function checkPlace(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
+  const { fleet, lease, hostId, lostAfterMs, rows } = context;
+  const { isDraining, hasOthers } = lease.state();
+  if (!isDraining && !hasOthers) return;
+  const { sandboxId, conversationId } = owner;
+  const runtime = options.runtime === 'runsc' ? options.runtime : undefined;
+  const wanted = { sandboxId, ...(conversationId !== undefined && { conversationId }), ...(runtime !== undefined && { runtime }) };
+  const candidates = await fleet.candidates(wanted, lostAfterMs);
+  const [first] = candidates;
+  const own = candidates.find((candidate) => candidate.hostId === hostId);
+  if (own && first && own.load <= first.load + SLACK) return;
+  if (first) throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
+  const known = (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? (await rows.get(sandboxId));
+  if (isDraining && (known === undefined || known.state === 'archived')) throw failure('NO_HOST', { sandboxId, host: hostId });
+}
