@@ -33,12 +33,12 @@ export function startDraining(parts: DrainParts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   let round: Promise<void> | undefined;
   const look = async () => {
-    if (sandboxes.isDraining?.() === true)
-      await drain(parts, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'the host could not be drained now'));
-    round = undefined;
+    if (sandboxes.isDraining?.() === true) await drain(parts, stopped.signal);
   };
   const timer = setInterval(() => {
-    round ??= look();
+    round ??= look()
+      .catch((error: unknown) => log.warn({ err: error }, 'the host could not be drained now'))
+      .finally(() => (round = undefined));
   }, LOOK_EVERY_MS);
   return {
     async stop() {

@@ -8,7 +8,7 @@ const LOST_MS = 60_000;
 let store: Store;
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ sandboxes: 'invented' });
   store = await openStore({ url: database.url, log: pino({ level: 'silent' }), poolSize: 2 });
 });
 afterAll(async () => {
