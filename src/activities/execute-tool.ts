@@ -49,7 +49,7 @@ export function createExecuteTool(parts: Parts) {
     const agent = parts.agents.get(args.agentId);
     const claim = within
       ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
-      : await claimHere(args, started);
+      : await claimHere(parts, args, started);
     const registry = await registryInConversation({ ...parts, store }, agent, args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
@@ -68,18 +68,6 @@ export function createExecuteTool(parts: Parts) {
     const isNested = within !== undefined;
     const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested, models, agent };
     return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
-  }
-
-  /** Nothing of a call may begin on another host than that of its sandbox: what it does beside the sandbox could not be continued there. */
-  async function claimHere(args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
-    const { callId, hash, conversationId, tool } = args;
-    const known = parts.registry.get(tool);
-    // The sandbox of a plugin may be on another host than the conversation's, and clients need none.
-    const hostId = ownSandboxOf(known) || known?.client ? undefined : opened.hostId;
-    const claim = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
-    if (claim) return claim;
-    if (hostId !== undefined) await opened.checkIsHere(conversationId);
-    return store.toolCalls.claim(callId, hash, started);
   }
 
   /** The id was used with other arguments: an edit that came too late, or a forged call. A running call keeps its own result. */
@@ -101,6 +89,18 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, opened, registry, tool }, call);
   }
+}
+
+/** Nothing of a call may begin on another host than that of its sandbox: what it does beside the sandbox could not be continued there. */
+async function claimHere({ store, registry, opened }: Parts, args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
+  const { callId, hash, conversationId, tool } = args;
+  const known = registry.get(tool);
+  // The sandbox of a plugin may be on another host than the conversation's, and clients need none.
+  const hostId = ownSandboxOf(known) || known?.client ? undefined : opened.hostId;
+  const claim = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
+  if (claim) return claim;
+  if (hostId !== undefined) await opened.checkIsHere(conversationId);
+  return store.toolCalls.claim(callId, hash, started);
 }
 
 function outputOf({ events }: ActivityDependencies['store'], { conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {

@@ -1,6 +1,6 @@
 import { inTime } from '../common/in-time.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
-import { elsewhereOf } from '../contracts/hosts/elsewhere.ts';
+import { elsewhereOf } from '../sandbox/api/elsewhere.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { restartNote } from '../plugins/dialects/mcp/call-guest.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';

@@ -31,14 +31,7 @@ interface Row {
 }
 
 export function createToolCalls({ database, announcer }: { database: Database; announcer: Announcer }): Store['toolCalls'] {
-  const claimOn = async (hostId: string | null, callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult | undefined> => {
-    const claimed = await claim(database, [callId, hash, eventsText(events), hostId]);
-    if (claimed?.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
-    return claimed;
-  };
-  /** Without a host, no call is elsewhere. */
-  const claimAnywhere = async (callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult> =>
-    (await claimOn(null, callId, hash, events)) ?? { outcome: 'missing' };
+  const { claimOn, claimAnywhere } = claimsOf(database, announcer);
   return {
     async propose(calls) {
       if (calls.length === 0) return;
@@ -91,6 +84,18 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       return edited.length > 0;
     },
   };
+}
+
+function claimsOf(database: Database, announcer: Announcer) {
+  const claimOn = async (hostId: string | null, callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult | undefined> => {
+    const claimed = await claim(database, [callId, hash, eventsText(events), hostId]);
+    if (claimed?.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
+    return claimed;
+  };
+  /** Without a host, no call is elsewhere. */
+  const claimAnywhere = async (callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult> =>
+    (await claimOn(null, callId, hash, events)) ?? { outcome: 'missing' };
+  return { claimOn, claimAnywhere };
 }
 
 function methodValues(call: NewMethodCall, events: NewEvent[], storageLimit: number | undefined) {

@@ -4,7 +4,7 @@ import { RecentMap } from '../../common/recent-map.ts';
 import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
-import { elsewhereOf } from '../../contracts/hosts/elsewhere.ts';
+import { elsewhereOf } from '../../sandbox/api/elsewhere.ts';
 import type { Compaction, StoredEntry } from '../../contracts/transcript.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { shownEntries } from '../../models/context/shown-entries.ts';

@@ -3,7 +3,7 @@ import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
-import { elsewhereOf } from '../../contracts/hosts/elsewhere.ts';
+import { elsewhereOf } from '../api/elsewhere.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -109,7 +109,6 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
   };
 
   return {
-    hostId,
     open: (owner, options) => open(context, owner, options),
     restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
     snapshot: (sandboxId, { name } = {}) => inTurn(sandboxId, () => snapshot(context, sandboxId, { ...(name !== undefined && { name }) })),
@@ -129,14 +128,23 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
-    keepHost: () => lease.keep(),
-    facts: () => engine.facts(),
-    isDraining: () => lease.state().isDraining,
-    evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
+    ...hostIn(context),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     measure: (options) => measureSandboxes(context, options),
     [Symbol.asyncDispose]: () => dispose(context, role),
+  };
+}
+
+/** What concerns the host as a whole. */
+function hostIn(context: DockerContext): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate'>> {
+  const { hostId, lease, engine, inTurn } = context;
+  return {
+    hostId,
+    keepHost: () => lease.keep(),
+    facts: () => engine.facts(),
+    isDraining: () => lease.state().isDraining,
+    evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
   };
 }
 

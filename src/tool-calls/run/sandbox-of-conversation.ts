@@ -1,7 +1,7 @@
 import { RecentMap } from '../../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
-import { elsewhereOf } from '../../contracts/hosts/elsewhere.ts';
+import { elsewhereOf } from '../../sandbox/api/elsewhere.ts';
 import { sandboxIdOf } from '../../contracts/ids.ts';
 import { isShared, mayUseSandbox, type SandboxUse } from '../../contracts/sub-agents/sandbox-use.ts';
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
@@ -65,6 +65,7 @@ export function createConversationSandboxes(parts: {
   const { knownUse, readUse } = rememberUses(parts.store.sandboxUses);
   const rows = parts.store.sandboxes;
   const { hostId } = parts.sandboxes;
+  const rowOf = async (conversationId: string) => rowFor(rows, conversationId, await readUse(conversationId));
   return {
     ...(hostId !== undefined && { hostId }),
     async open(conversation, tool, mayMove = false) {
@@ -102,21 +103,8 @@ export function createConversationSandboxes(parts: {
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
     },
-    async checkIsHere(conversationId) {
-      const row = await rowOf(conversationId);
-      if (!row || row.state === 'destroyed') return;
-      // What else is wrong with it is found when it is opened, which takes over the sandbox of a host that is lost.
-      await parts.sandboxes.tier(row.sandboxId).catch((error: unknown) => {
-        if (elsewhereOf(error)) throw error;
-      });
-    },
+    checkIsHere: async (conversationId) => checkIsHere(parts.sandboxes, await rowOf(conversationId)),
   };
-
-  async function rowOf(conversationId: string): Promise<SandboxRow | undefined> {
-    const use = await readUse(conversationId);
-    if (use?.owner) return rows.ofConversation(use.owner.conversationId);
-    return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
-  }
 
   async function openOwn(conversation: Conversation, { isCopy = false, mayMove = false }): Promise<OpenedSandbox & { held: boolean }> {
     const { conversationId, tenantId, agentId } = conversation;
@@ -134,6 +122,19 @@ export function createConversationSandboxes(parts: {
     held.set(conversationId, opened.handle);
     return { ...opened, held: false };
   }
+}
+
+async function rowFor(rows: Store['sandboxes'], conversationId: string, use: Use): Promise<SandboxRow | undefined> {
+  if (use?.owner) return rows.ofConversation(use.owner.conversationId);
+  return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
+}
+
+async function checkIsHere(sandboxes: Sandboxes, row: SandboxRow | undefined): Promise<void> {
+  if (!row || row.state === 'destroyed') return;
+  // What else is wrong with it is found when it is opened, which takes over the sandbox of a host that is lost.
+  await sandboxes.tier(row.sandboxId).catch((error: unknown) => {
+    if (elsewhereOf(error)) throw error;
+  });
 }
 
 /** For a copy of a conversation's sandbox: a repeated attempt wakes it, unless the conversation is paused. */

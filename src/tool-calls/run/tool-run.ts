@@ -1,7 +1,7 @@
 import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isExecOf } from '../../contracts/call-ids.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
-import { elsewhereOf } from '../../contracts/hosts/elsewhere.ts';
+import { elsewhereOf } from '../../sandbox/api/elsewhere.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import type { Models } from '../../models/create-models.ts';

@@ -18,7 +18,10 @@ async function hosts(memory: Record<string, number>, runtimes = ['runc']): Promi
   }
 }
 
-async function sandbox(hostId: string, { state = 'running' as SandboxState, memoryMb = 1024 } = {}): Promise<{ sandboxId: string; conversationId: string }> {
+async function sandbox(
+  hostId: string,
+  { state = 'running', memoryMb = 1024 }: { state?: SandboxState; memoryMb?: number } = {},
+): Promise<{ sandboxId: string; conversationId: string }> {
   const conversationId = await newConversation(store);
   const sandboxId = newId('sbx');
   const names = { containerName: `c-${sandboxId}`, volumeName: `v-${sandboxId}` };

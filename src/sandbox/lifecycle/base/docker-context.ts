@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { elsewhereFailure } from '../../../contracts/hosts/elsewhere.ts';
+import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { BlobStore } from '../../../store/blobs/blob-store.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';

@@ -1,6 +1,6 @@
 import { failure } from '../../../contracts/errors.ts';
-import { elsewhereFailure } from '../../../contracts/hosts/elsewhere.ts';
 import type { SandboxOptions } from '../../../contracts/agent.ts';
+import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 
@@ -12,17 +12,22 @@ const SLACK = 0.1;
  * @throws SANDBOX_UNREACHABLE with another host, which is to make it; NO_HOST when all that are there are being drained or lack the runtime
  */
 export async function checkPlace(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
-  const { fleet, lease, hostId, lostAfterMs, rows } = context;
+  const { fleet, lease, hostId, lostAfterMs } = context;
   const { isDraining, hasOthers } = lease.state();
   if (!isDraining && !hasOthers) return;
   const { sandboxId, conversationId } = owner;
-  const runtime = options.runtime === 'runsc' ? options.runtime : undefined;
-  const wanted = { sandboxId, ...(conversationId !== undefined && { conversationId }), ...(runtime !== undefined && { runtime }) };
+  const wanted = { sandboxId, ...(conversationId !== undefined && { conversationId }), ...(options.runtime === 'runsc' && { runtime: options.runtime }) };
   const candidates = await fleet.candidates(wanted, lostAfterMs);
   const [first] = candidates;
+  if (!first) return refuseWhileDraining(context, owner);
   const own = candidates.find((candidate) => candidate.hostId === hostId);
-  if (own && first && own.load <= first.load + SLACK) return;
-  if (first) throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
-  const known = (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? (await rows.get(sandboxId));
-  if (isDraining && (known === undefined || known.state === 'archived')) throw failure('NO_HOST', { sandboxId, host: hostId });
+  if (own && own.load <= first.load + SLACK) return;
+  throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
+}
+
+/** There are no candidates for a sandbox that has its place, either. */
+async function refuseWhileDraining({ rows, lease, hostId: host }: DockerContext, { sandboxId, conversationId }: SandboxOwner): Promise<void> {
+  if (!lease.state().isDraining) return;
+  const row = (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? (await rows.get(sandboxId));
+  if (row === undefined || row.state === 'archived') throw failure('NO_HOST', { sandboxId, host });
 }

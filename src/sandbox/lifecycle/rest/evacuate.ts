@@ -19,29 +19,40 @@ export async function evacuate(context: DockerContext, sandboxId: string, inUse:
     case 'destroyed':
       return 'moved';
     case 'warm':
-      await destroy(context, sandboxId);
-      return 'moved';
     case 'creating':
-      if (row.pool?.slot === undefined) return 'in use';
-      await destroy(context, sandboxId);
-      return 'moved';
+      return removeWarm(context, row);
     case 'lost':
-      // Its files go; what its processes lost was said when they ended, and its journal says the rest.
-      return (await context.rows.change(sandboxId, row.generation, { state: 'stopped' })) ? pack(context, sandboxId) : 'in use';
+      return packLost(context, row);
     case 'running':
-      if ((await freeze(context, sandboxId, 'idle')) !== 'frozen') return 'in use';
+      await freeze(context, sandboxId, 'idle');
       return evacuateFrozen(context, await ownRow(context, sandboxId), inUse);
     case 'frozen':
       return evacuateFrozen(context, row, inUse);
     case 'hibernated':
-      // Its processes would end, if they cannot be copied.
-      if (!(await canCopyMemory(context)) && (await inUse()) !== 'no') return 'holds calls';
-      return pack(context, sandboxId);
+      return packHibernated(context, row, inUse);
     case 'stopped':
       return pack(context, sandboxId);
     default:
       return row.state satisfies never;
   }
+}
+
+/** One that is being made for a conversation is left to who makes it. */
+async function removeWarm(context: DockerContext, { sandboxId, pool }: SandboxRow): Promise<Evacuated> {
+  if (pool?.slot === undefined) return 'in use';
+  await destroy(context, sandboxId);
+  return 'moved';
+}
+
+/** Its files go. What its processes lost was said when they ended, and its journal says the rest. */
+async function packLost(context: DockerContext, { sandboxId, generation }: SandboxRow): Promise<Evacuated> {
+  return (await context.rows.change(sandboxId, generation, { state: 'stopped' })) ? pack(context, sandboxId) : 'in use';
+}
+
+/** Its processes end, if they cannot be copied. */
+async function packHibernated(context: DockerContext, row: SandboxRow, inUse: InUse): Promise<Evacuated> {
+  if (await canCopyMemory(context)) return pack(context, row.sandboxId);
+  return (await inUse()) === 'no' ? endAndPack(context, row) : 'holds calls';
 }
 
 async function evacuateFrozen(context: DockerContext, row: SandboxRow, inUse: InUse): Promise<Evacuated> {
@@ -51,16 +62,20 @@ async function evacuateFrozen(context: DockerContext, row: SandboxRow, inUse: In
   if (use === 'works' && row.paused !== true) return 'in use';
   if ((await canCopyMemory(context)) && (await hibernate(context, sandboxId, 'stay')) === 'hibernated') return pack(context, sandboxId);
   if (use !== 'no') return 'holds calls';
-  return endAndPack(context, sandboxId, inUse);
+  return freezeAndEnd(context, sandboxId, inUse);
 }
 
 /** Moves the files only. */
-async function endAndPack(context: DockerContext, sandboxId: string, inUse: InUse): Promise<Evacuated> {
+async function freezeAndEnd(context: DockerContext, sandboxId: string, inUse: InUse): Promise<Evacuated> {
   // A checkpoint that failed has let it run again.
   if ((await freeze(context, sandboxId, 'idle')) !== 'frozen') return 'in use';
   const row = await ownRow(context, sandboxId);
-  if (row.state !== 'frozen' || (await inUse()) !== 'no') return 'in use';
-  const stopped = await context.rows.change(sandboxId, row.generation, { state: 'stopped' });
+  return row.state === 'frozen' && (await inUse()) === 'no' ? endAndPack(context, row) : 'in use';
+}
+
+/** Unless its row has changed. */
+async function endAndPack(context: DockerContext, { sandboxId, generation }: SandboxRow): Promise<Evacuated> {
+  const stopped = await context.rows.change(sandboxId, generation, { state: 'stopped' });
   return stopped && (await endProcesses(context, stopped)) ? pack(context, sandboxId) : 'in use';
 }
 
