@@ -15,7 +15,8 @@ const BEAT = `insert into hosts as known (host_id) values ($1) on conflict (host
   returning draining_since is not null as draining,
     exists (select from hosts other where other.host_id <> $1 and other.heard_at > clock_timestamp() - $2::float8 * interval '1 millisecond') as others`;
 const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
-const LIST = `select worker_id, host_id, address, fingerprint from host_workers where expires_at > now() and ($1::text is null or host_id = $1) order by worker_id`;
+const LIST = `select worker_id, host_id, address, fingerprint from host_workers w where expires_at > now() and case when $1::text is null
+    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null) else host_id = $1 end order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */
 const AUTHORITY = 'the hosts';
@@ -52,7 +53,7 @@ export interface HostRows {
   /** Lists the worker for so many milliseconds from now. */
   announce(worker: HostWorker, forMs: number): Promise<void>;
   withdraw(workerId: string): Promise<void>;
-  /** Those that have announced themselves in time; of one host when given. */
+  /** Those that have announced themselves in time: of one host when given, or else of all that take sandboxes. */
   list(hostId?: string): Promise<HostWorker[]>;
   /** Says that a host is there. After a silence of `lostAfterMs`, another host may have taken its sandboxes over. */
   beat(hostId: string, lostAfterMs: number): Promise<HostState>;

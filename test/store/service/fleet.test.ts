@@ -57,6 +57,16 @@ test('a host that is being drained, is silent, says nothing of itself or lacks t
   expect(await candidates()).toHaveLength(2);
 });
 
+test('work that any host may do, such as an import, is given to none that is being drained', async () => {
+  const [host, workerId] = [name('host'), newId('sbx')];
+  await hosts({ [host]: GIB });
+  await store.hosts.announce({ workerId, hostId: host, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
+  expect(await store.hosts.list()).toMatchObject([{ workerId }]);
+  await store.fleet.setDraining(host, true);
+  expect(await store.hosts.list()).toEqual([]);
+  expect(await store.hosts.list(host)).toMatchObject([{ workerId }]);
+});
+
 test('a sandbox that is on a host has its place; one that is archived has none', async () => {
   const host = name('host');
   await hosts({ [host]: GIB });
