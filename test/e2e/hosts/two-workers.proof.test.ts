@@ -41,6 +41,23 @@ describe('two workers with an engine each, on one task queue', () => {
     engine = await secondEngine();
     installation = await installAgents({
       counting: { steps: [...Array.from({ length: CALLS }, () => run('echo x >> /home/user/log; wc -l < /home/user/log')), { say: 'Over.' }] },
+      family: {
+        checkpoints: 'turn',
+        agents: {
+          adder: { agent: 'adder', description: 'Works.', sandbox: 'shared' },
+          copier: { agent: 'copier', description: 'Works.', sandbox: 'fork' },
+        },
+        steps: [
+          run('echo parent > /home/user/note'),
+          { calls: ['adder', 'copier'].map((agent) => ({ call: 'agents:run', with: { agent, task: 'Work.' } })) },
+          run('cat /home/user/note'),
+          { say: 'Done.' },
+          run('echo again >> /home/user/note; cat /home/user/note'),
+          { say: 'Again.' },
+        ],
+      },
+      adder: { steps: [run('echo added >> /home/user/note'), { say: 'Added.' }] },
+      copier: { steps: [run('echo copied >> /home/user/note'), { say: 'Copied.' }] },
       going: { steps: [run('echo kept > /home/user/kept'), { say: 'First.' }, run('cat /home/user/kept'), { say: 'Second.' }] },
       dying: {
         steps: [run('true'), { say: 'First.' }, run('echo half done; sleep 1000', 1200), run('cat /home/user/kept || echo nothing'), { say: 'Second.' }],
@@ -70,6 +87,24 @@ describe('two workers with an engine each, on one task queue', () => {
       expect(new Set(used)).toEqual(new Set(HOSTS));
       for (const chat of chats) await chat.close();
       await until(async () => (await onHost('first')).length + (await onHost('second')).length === 0, 'the sandboxes are gone with their conversations');
+      await until(async () => (await installation.containers()).length + (await engine.containers()).length === 0, 'nothing of them is left');
+    },
+    900_000,
+  );
+
+  testWithTwoEngines(
+    titled('sub-agents in the sandbox of their parent or a copy of it, checkpoints, forks and rests work on whichever host the sandbox is'),
+    async () => {
+      const chats = await Promise.all(Array.from({ length: 6 }, () => start('family')));
+      expect(await Promise.all(chats.map((chat) => chat.reply()))).toEqual(chats.map(() => 'Done.'));
+      const forks = await Promise.all(chats.map((chat) => chat.fork({ message: 'Go on.' })));
+      expect(await Promise.all(forks.map((fork) => fork.reply()))).toEqual(forks.map(() => 'Again.'));
+      for (const chat of forks) expect((await resultsOf(chat)).at(-1)).toMatchObject({ exitCode: 0, stdout: 'parent\nadded\nagain\n' });
+      for (const chat of chats) {
+        expect((await resultsOf(chat)).at(-1)).toMatchObject({ stdout: 'parent\nadded\n' });
+        expect(await chat.checkpoints()).toHaveLength(1);
+      }
+      for (const chat of [...chats, ...forks]) await chat.close();
       await until(async () => (await installation.containers()).length + (await engine.containers()).length === 0, 'nothing of them is left');
     },
     900_000,
