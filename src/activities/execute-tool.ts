@@ -6,7 +6,7 @@ import { isAgentTool } from '../contracts/sub-agent.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
 import type { NewEvent } from '../store/store.ts';
-import type { ToolCallRow } from '../store/tool-call-rows.ts';
+import type { ClaimResult, ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
@@ -20,7 +20,7 @@ import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-convers
 import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { subAgentOf } from '../tool-calls/run/sub-agents.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
-import type { ToolRun } from '../tool-calls/run/tool-run.ts';
+import { ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'models' | 'log' | 'services' | 'subAgents' | 'questions'> & {
@@ -49,7 +49,7 @@ export function createExecuteTool(parts: Parts) {
     const agent = parts.agents.get(args.agentId);
     const claim = within
       ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
-      : await store.toolCalls.claim(args.callId, args.hash, started);
+      : await claimHere(parts, args, started);
     const registry = await registryInConversation({ ...parts, store }, agent, args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
@@ -89,6 +89,18 @@ export function createExecuteTool(parts: Parts) {
     if (!call) throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
     return tellStored({ args, store, opened, registry, tool }, call);
   }
+}
+
+/** Nothing of a call may begin on another host than that of its sandbox: what it does beside the sandbox could not be continued there. */
+async function claimHere({ store, registry, opened }: Parts, args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
+  const { callId, hash, conversationId, tool } = args;
+  const known = registry.get(tool);
+  // The sandbox of a plugin may be on another host than the conversation's, and clients need none.
+  const hostId = ownSandboxOf(known) || known?.client ? undefined : opened.hostId;
+  const claim = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
+  if (claim) return claim;
+  if (hostId !== undefined) await opened.checkIsHere(conversationId);
+  return store.toolCalls.claim(callId, hash, started);
 }
 
 function outputOf({ events }: ActivityDependencies['store'], { conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {

@@ -2,6 +2,8 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
 import { ERRORS } from '../contracts/error-table/error-rows.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
+import { SANDBOX_ELSEWHERE } from '../contracts/hosts/elsewhere.ts';
+import { elsewhereOf } from '../sandbox/api/elsewhere.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
 import { redact } from '../tool-calls/results/redact.ts';
@@ -40,6 +42,9 @@ export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
       ...afterPause(pauseMs),
     });
   }
+  const elsewhere = elsewhereOf(error);
+  // Nothing has begun here; the workflow repeats it there.
+  if (elsewhere) return ApplicationFailure.create({ message: error.message, type: SANDBOX_ELSEWHERE, nonRetryable: true, details: [elsewhere] });
   const told = error.values['retryAfterMs'];
   return ApplicationFailure.create({
     message: operatorText(error.message, undefined, redact),

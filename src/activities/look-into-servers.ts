@@ -1,5 +1,6 @@
 import { inTime } from '../common/in-time.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
+import { elsewhereOf } from '../sandbox/api/elsewhere.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { restartNote } from '../plugins/dialects/mcp/call-guest.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
@@ -24,6 +25,7 @@ export async function lookIntoServers(parts: Parts, args: CallModelArgs, agent: 
   try {
     await inTime(look(parts, args, names), PATIENCE_MS, () => new Error(`it took longer than ${PATIENCE_MS} ms`));
   } catch (error) {
+    if (elsewhereOf(error)) throw error;
     parts.log.warn({ conversationId: args.conversationId, err: error }, 'the MCP servers in a sandbox could not be checked');
   }
 }

@@ -14,6 +14,7 @@ import { compactCommand } from './conversations/compact.ts';
 import { diffCommand } from './conversations/diff.ts';
 import { exportCommand } from './conversations/export.ts';
 import { importCommand } from './conversations/import.ts';
+import { hostsCommand } from './hosts/hosts.ts';
 import { interruptCommand } from './conversations/interrupt.ts';
 import { keysCommand } from './keys/keys.ts';
 import { limitsCommand } from './limits/limits.ts';
@@ -81,6 +82,7 @@ function createProgram(cli: Cli): Command {
     doctorCommand,
     templateCommand,
     sandboxCommand,
+    hostsCommand,
     pluginsCommand,
     mcpCommand,
     skillsCommand,

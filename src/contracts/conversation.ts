@@ -93,6 +93,8 @@ export interface KeptState {
   extraCostUsd?: number;
   /** Where people reach the HTTP service; absent while no worker has said it. */
   serviceUrl?: string;
+  /** The host that has the sandbox; absent while no worker of another host was asked for it. `waitMs`: after this time without an answer, it may be lost. */
+  sandboxHost?: { id: string; waitMs: number };
 }
 
 /** State that one run of the workflow passes to the next. */

@@ -1,5 +1,8 @@
 import type { SandboxOptions } from './agent.ts';
 
+/** Memory limit of a sandbox whose options name none. */
+export const DEFAULT_MEMORY_MB = 1024;
+
 export interface SandboxSample {
   sandboxId: string;
   /** Since the sandbox was started, in milliseconds of one processor. */

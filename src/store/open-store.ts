@@ -8,6 +8,7 @@ import { createAudit } from './service/audit.ts';
 import { createClientCalls } from './service/client-calls.ts';
 import { createFileLinks } from './service/file-links.ts';
 import { createJudgements } from './service/judgements.ts';
+import { createFleet } from './service/fleet.ts';
 import { createHosts } from './service/hosts.ts';
 import { createRemoval } from './service/removal.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
@@ -100,6 +101,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     judgements: createJudgements(parts),
     audit: createAudit(parts),
     hosts: createHosts({ database, box }),
+    fleet: createFleet(database),
     removal: createRemoval(parts),
     approvalLinks: createApprovalLinks(parts),
     clientCalls: createClientCalls(parts),

@@ -5,6 +5,9 @@ import type { StoredBlob } from './blobs/blob-store.ts';
 /** State of a sandbox's row. `creating`: has a name but perhaps no container yet. `warm`: has a running container and belongs to no conversation yet. */
 export type SandboxState = 'creating' | 'warm' | Exclude<SandboxTier, 'none'>;
 
+/** States in which something of a sandbox is on its host. */
+export const ON_HOST: SandboxState[] = ['creating', 'warm', 'running', 'frozen', 'hibernated', 'stopped', 'lost'];
+
 export interface SandboxRow {
   sandboxId: string;
   /** Absent for a sandbox used without a conversation. */

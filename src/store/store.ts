@@ -154,6 +154,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */
     claim(callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult>;
+    /** The same, unless the sandbox in which the conversation works is on another host: then undefined. */
+    claimOn(hostId: string, callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult | undefined>;
     /**
      * Stores the result, its transcript entry (key = call id; none for a call of code) and events in one transaction, if `fence` is still the newest (any fence
      * when undefined), the call has no result yet, and the sandbox `from` which the result comes has not lost the files of that container. Returns false otherwise.

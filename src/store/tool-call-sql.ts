@@ -81,21 +81,29 @@ export const GET = `select ${STORED} from tool_calls where call_id = $1`;
 
 export const OF_STEP = `select ${STORED} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
 
+/** Whether the sandbox that a conversation works in is on another host than `$4`. One that is archived or destroyed is on none. */
+function isElsewhere(conversationId: string): string {
+  return `($4::text is not null and exists (select from conversations c
+    join sandboxes s on s.conversation_id = coalesce(c.status->'parent'->'sandbox'->>'conversationId', c.conversation_id)
+    where c.conversation_id = ${conversationId} and s.host_id <> $4 and s.state not in ('archived', 'destroyed')))`;
+}
+
 /**
- * One round trip: claims the call, else reads it. The events are appended with the first claim only, because attaching again starts nothing.
+ * One round trip: claims the call, else reads it. With a host, a call is claimed only if its sandbox is there or nowhere. The events are appended with the first claim only, because attaching again starts nothing.
  * `event_seq` is updated in the same statement as the claim, see `insertEvents`.
  */
 export const CLAIM = `with ${HELD}, claimed as (
     update tool_calls set state = 'running', fence = fence + 1, started_at = coalesce(started_at, clock_timestamp())
-    from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and hash = $2 and state in ('proposed', 'running') returning ${RETURNED}
+    from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and hash = $2 and state in ('proposed', 'running')
+      and not ${isElsewhere('held.conversation_id')} returning ${RETURNED}
   ), counter as (
     update conversations set ${countEvents('$3')} from claimed
     where conversations.conversation_id = claimed.conversation_id and claimed.fence = 1 and json_array_length($3::json) > 0
     returning conversations.conversation_id, event_seq
   ), logged as (${insertEvents('$3')})
-  select ${COLUMNS}, true as claimed from claimed
+  select ${COLUMNS}, true as claimed, false as elsewhere from claimed
   union all
-  select ${STORED}, false from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
+  select ${STORED}, false, ${isElsewhere('tool_calls.conversation_id')} from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
 
 /**
  * One round trip: result, transcript entry and events, atomically. The results of code's calls are not in the transcript, and where such content is the value

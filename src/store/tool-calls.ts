@@ -31,11 +31,7 @@ interface Row {
 }
 
 export function createToolCalls({ database, announcer }: { database: Database; announcer: Announcer }): Store['toolCalls'] {
-  const claimAnnounced = async (callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult> => {
-    const claimed = await claim(database, callId, hash, eventsText(events));
-    if (claimed.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
-    return claimed;
-  };
+  const { claimOn, claimAnywhere } = claimsOf(database, announcer);
   return {
     async propose(calls) {
       if (calls.length === 0) return;
@@ -53,7 +49,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
     },
     async claimMethod(call, { requested, started }, storageLimit) {
       const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started], storageLimit));
-      if (!row) return refuseSuperseded(database, call.from).then(() => claimAnnounced(call.callId, call.hash, started));
+      if (!row) return refuseSuperseded(database, call.from).then(() => claimAnywhere(call.callId, call.hash, started));
       announcer.announce(call.conversationId);
       const claimed = toCall(row);
       return { outcome: 'claimed', fence: claimed.fence, attempt: claimed.fence, call: claimed };
@@ -66,7 +62,8 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
       return rows.map(toCall);
     },
-    claim: claimAnnounced,
+    claim: claimAnywhere,
+    claimOn,
     async settle(callId, fence, result, events, from) {
       const [settled] = await database.query<{ conversation_id: string }>('toolCalls.settle', SETTLE, [
         callId,
@@ -87,6 +84,18 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       return edited.length > 0;
     },
   };
+}
+
+function claimsOf(database: Database, announcer: Announcer) {
+  const claimOn = async (hostId: string | null, callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult | undefined> => {
+    const claimed = await claim(database, [callId, hash, eventsText(events), hostId]);
+    if (claimed?.outcome === 'claimed' && events.length > 0) announcer.announce(claimed.call.conversationId);
+    return claimed;
+  };
+  /** Without a host, no call is elsewhere. */
+  const claimAnywhere = async (callId: string, hash: string, events: NewEvent[] = []): Promise<ClaimResult> =>
+    (await claimOn(null, callId, hash, events)) ?? { outcome: 'missing' };
+  return { claimOn, claimAnywhere };
 }
 
 function methodValues(call: NewMethodCall, events: NewEvent[], storageLimit: number | undefined) {
@@ -120,14 +129,15 @@ function textOfValue(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-async function claim(database: Database, callId: string, hash: string, events: string): Promise<ClaimResult> {
+async function claim(database: Database, values: [callId: string, hash: string, events: string, hostId: string | null]): Promise<ClaimResult | undefined> {
   for (;;) {
-    const [found] = await database.query<Row & { claimed: boolean }>('toolCalls.claim', CLAIM, [callId, hash, events]);
+    const [found] = await database.query<Row & { claimed: boolean; elsewhere: boolean }>('toolCalls.claim', CLAIM, values);
     if (!found) return { outcome: 'missing' };
     const call = toCall(found);
     if (found.claimed) return { outcome: 'claimed', fence: call.fence, attempt: call.fence, call };
-    if (call.hash !== hash) return { outcome: 'mismatch', call };
+    if (call.hash !== values[1]) return { outcome: 'mismatch', call };
     if (call.state !== 'proposed' && call.state !== 'running') return { outcome: 'settled', call };
+    if (found.elsewhere) return undefined;
     // The call was settled or edited while the claim waited for the row's lock, and this read returned the old row. The next read sees the new one.
   }
 }

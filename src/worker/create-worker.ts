@@ -10,6 +10,7 @@ import { createConversationCalls, type ConversationCalls } from '../client/conve
 import { startConversation, type StartRequest } from '../client/start-conversation.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { ProposedCall } from '../contracts/activities.ts';
+import { hostQueue } from '../contracts/hosts/elsewhere.ts';
 import type { ServerAsks } from '../contracts/questions/question.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import type { PlacedTurn } from '../store/conversation/turn-places.ts';
@@ -17,6 +18,7 @@ import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
+import { describeHost, startDraining } from './drain-host.ts';
 import { startReaper } from './start-reaper.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
@@ -53,7 +55,9 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
     const conversations = await createOn(connection, { ...options, ...starting }, { workflowBundle, dataConverter });
     const webhooks = await createWebhookWorker({ ...options, connection, workflows, dataConverter });
     const host = await serveHost({ ...options, config: hostOf(config) });
-    return { conversations, webhooks, host, kept: await options.sandboxes.keepHost?.() };
+    const kept = await options.sandboxes.keepHost?.();
+    await describeHost(options);
+    return { conversations, webhooks, host, kept };
   };
   const workers = await create().catch(async (error: unknown) => {
     if (!options.connection) await connection.close();
@@ -64,14 +68,22 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, ...starting, workflows }) });
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
+      const draining = startDraining(options);
       try {
-        await workers.conversations.run();
+        await runTogether(workers.conversations);
       } finally {
-        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
+        await Promise.all([
+          reaper.stop(),
+          webhooks.stop(),
+          places.stop(),
+          draining.stop(),
+          workers.host[Symbol.asyncDispose](),
+          workers.kept?.[Symbol.asyncDispose](),
+        ]);
         if (!options.connection) await connection.close();
       }
     },
-    shutdown: () => workers.conversations.shutdown(),
+    shutdown: () => endAll(workers.conversations),
   };
 }
 
@@ -90,19 +102,16 @@ async function createOn(
   connection: NativeConnection,
   options: WorkerOptions & ReturnType<typeof conversationsOn>,
   parts: { workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>; dataConverter: DataConverter },
-): Promise<Worker> {
+): Promise<Worker[]> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue, LONGSHORE_WORKER_VERSION: version } = options.config;
   await checkNamespace(options.store.temporalHome, { address, namespace, connection });
   await checkSearchAttributes({ address, namespace, connection, log: options.log });
-  return Worker.create({
+  const { workflowBundle, dataConverter } = parts;
+  const shared = {
     connection,
     namespace,
-    taskQueue,
-    ...parts,
-    activities: {
-      ...createActivities({ ...options, service: serviceLinks(options) }),
-    },
-    ...(version !== undefined && { workerDeploymentOptions: deploymentOf(taskQueue, version) }),
+    dataConverter,
+    activities: { ...createActivities({ ...options, service: serviceLinks(options) }) },
     ...(options.tracing && { interceptors: { activity: [traceActivities({ ...options, tracing: options.tracing })] } }),
     // A heartbeat receives a cancellation; by default, up to a minute may pass between two heartbeats.
     maxHeartbeatThrottleInterval: '1s',
@@ -110,10 +119,29 @@ async function createOn(
     // Short calls may end during the grace time; the others are then detached. At the force time, the process ends in any case.
     shutdownGraceTime: '5s',
     shutdownForceTime: '60s',
+  } as const;
+  const worker = await Worker.create({
+    ...shared,
+    taskQueue,
+    workflowBundle,
+    ...(version !== undefined && { workerDeploymentOptions: deploymentOf(taskQueue, version) }),
     ...PATIENT,
     // After a worker has died, its conversations wait this long before another worker takes them over.
     stickyQueueScheduleToStartTimeout: '2s',
   });
+  const { hostId } = options.sandboxes;
+  // What uses a sandbox of this host, and was given to a worker of another one first.
+  return hostId === undefined ? [worker] : [worker, await Worker.create({ ...shared, taskQueue: hostQueue(taskQueue, hostId) })];
+}
+
+/** Ends them all when one of them ends. */
+async function runTogether(workers: Worker[]): Promise<void> {
+  const runs = workers.map((worker) => worker.run().finally(() => endAll(workers)));
+  for (const end of await Promise.allSettled(runs)) if (end.status === 'rejected') throw end.reason;
+}
+
+function endAll(workers: Worker[]): void {
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
 }
 
 /**

@@ -6,6 +6,7 @@ import type { KeepCheckpointArgs, RewindConversationArgs } from '../contracts/ch
 import type { ForkSandboxArgs } from '../contracts/forks/fork.ts';
 import { MAX_QUESTION_MS } from '../contracts/questions/question.ts';
 import { summaryLine } from '../contracts/markdown.ts';
+import { atHost, type At, type Whereabouts } from './hosts/at-host.ts';
 import type { StartScheduledArgs } from '../contracts/schedule.ts';
 
 const MINUTE = 60_000;
@@ -18,7 +19,7 @@ const records = proxyActivities<ConversationActivities>({
   startToCloseTimeout: 10_000,
   retry: { initialInterval: 200, maximumInterval: 10_000 },
 });
-const models = (summary: string) =>
+const models = (summary: string, at: At = {}) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: 30 * MINUTE,
     heartbeatTimeout: 5_000,
@@ -27,23 +28,29 @@ const models = (summary: string) =>
     // service, and the number of failures after which it gives up. This limit of attempts is for a call that kills every worker that runs it.
     retry: { initialInterval: 200, maximumInterval: 2_000, maximumAttempts: 100 },
     summary,
+    ...at,
   });
 // Missing heartbeats detect a dead worker. A worker of an earlier version sends none: what takes it longer than this is begun again while it goes on, and both
 // lead to the same state, since each change is a compare-and-set.
-const sandboxes = (summary: string, maximumAttempts?: number) =>
+const sandboxes = (summary: string, at: At, maximumAttempts?: number) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: MINUTE,
     heartbeatTimeout: 15_000,
     retry: { initialInterval: 200, maximumInterval: 30_000, ...(maximumAttempts !== undefined && { maximumAttempts }) },
     summary,
+    ...at,
   });
+/** The conversation whose sandbox is used. */
+type Owner = Whereabouts & { conversationId: string };
+/** What may be left undone waits once for a host that does not answer. */
+const ONCE = { waits: 1 };
 
 export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } =
   records;
 export const { askForPlace, leavePlace } = records;
 
 /** Calls the model for a step; the summary names the step. */
-export const callModel = (args: CallModelArgs) => models(`step ${args.step + 1}`).callModel(args);
+export const callModel = (place: Whereabouts, args: CallModelArgs) => atHost(place, (at) => models(`step ${args.step + 1}`, at).callModel(args));
 
 /** Asks the judge about a call. A judge that does not answer hands over: the person who is asked meanwhile decides. */
 export const judgeCall = (args: JudgeCallArgs) =>
@@ -58,47 +65,69 @@ export const judgeCall = (args: JudgeCallArgs) =>
 export const compactContext = (args: CompactContextArgs) => models(`compact: ${args.reason}`).compactContext(args);
 
 /** A rest only saves resources: it is tried a few times and then left to the next rest. */
-export const freezeSandbox = (mode: 'idle' | 'pause', conversationId: string) => sandboxes(mode, 5).freezeSandbox({ conversationId, mode });
-export const hibernateSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
-  sandboxes(summary, 5).hibernateSandbox({ conversationId, otherwise });
+export const freezeSandbox = (mode: 'idle' | 'pause', owner: Owner) =>
+  atHost(owner, (at) => sandboxes(mode, at, 5).freezeSandbox({ conversationId: owner.conversationId, mode }), ONCE);
+export const hibernateSandbox = (summary: string, owner: Owner, otherwise: HibernateSandboxArgs['otherwise']) =>
+  atHost(owner, (at) => sandboxes(summary, at, 5).hibernateSandbox({ conversationId: owner.conversationId, otherwise }), ONCE);
 /** Packing may take long, so missing heartbeats detect a dead worker. */
-export const archiveSandbox = (summary: string, conversationId: string, otherwise: HibernateSandboxArgs['otherwise']) =>
-  proxyActivities<ConversationActivities>({
-    startToCloseTimeout: 2 * HOUR,
-    heartbeatTimeout: 30_000,
-    retry: { initialInterval: 1_000, maximumInterval: MINUTE, maximumAttempts: 5 },
-    summary,
-  }).archiveSandbox({ conversationId, otherwise });
+export const archiveSandbox = (summary: string, owner: Owner, otherwise: HibernateSandboxArgs['otherwise']) => {
+  const archives = (at: At) =>
+    proxyActivities<ConversationActivities>({
+      startToCloseTimeout: 2 * HOUR,
+      heartbeatTimeout: 30_000,
+      retry: { initialInterval: 1_000, maximumInterval: MINUTE, maximumAttempts: 5 },
+      summary,
+      ...at,
+    });
+  return atHost(owner, (at) => archives(at).archiveSandbox({ conversationId: owner.conversationId, otherwise }), ONCE);
+};
 /** The first one copies all files, which may take long. */
-export const makeCheckpoint = (args: KeepCheckpointArgs) =>
-  proxyActivities<ConversationActivities>({
-    startToCloseTimeout: 10 * MINUTE,
-    heartbeatTimeout: 15_000,
-    retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 5 },
-    summary: args.stepId === undefined ? 'end of the turn' : 'end of a step',
-  }).keepCheckpoint(args);
+export const makeCheckpoint = (place: Whereabouts, args: KeepCheckpointArgs) => {
+  const checkpoints = (at: At) =>
+    proxyActivities<ConversationActivities>({
+      startToCloseTimeout: 10 * MINUTE,
+      heartbeatTimeout: 15_000,
+      retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 5 },
+      summary: args.stepId === undefined ? 'end of the turn' : 'end of a step',
+      ...at,
+    });
+  return atHost(place, (at) => checkpoints(at).keepCheckpoint(args), ONCE);
+};
 /** No turn starts meanwhile, so it gives up after some minutes. */
-export const rewindConversation = (args: RewindConversationArgs) =>
-  proxyActivities<ConversationActivities>({
-    startToCloseTimeout: 10 * MINUTE,
-    heartbeatTimeout: 15_000,
-    retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 30 },
-    summary: args.checkpointId,
-  }).rewindConversation(args);
+export const rewindConversation = (place: Whereabouts, args: RewindConversationArgs) => {
+  const rewinds = (at: At) =>
+    proxyActivities<ConversationActivities>({
+      startToCloseTimeout: 10 * MINUTE,
+      heartbeatTimeout: 15_000,
+      retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 30 },
+      summary: args.checkpointId,
+      ...at,
+    });
+  return atHost(place, (at) => rewinds(at).rewindConversation(args), ONCE);
+};
 /** Copies all files of another conversation. No turn starts meanwhile, so it gives up after some minutes. */
-export const forkSandbox = (args: ForkSandboxArgs) =>
-  proxyActivities<ConversationActivities>({
-    startToCloseTimeout: 30 * MINUTE,
-    heartbeatTimeout: 15_000,
-    retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 60 },
-    summary: 'files of the fork',
-  }).forkSandbox(args);
-export const stopSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).stopSandbox({ conversationId });
-export const wakeSandbox = (summary: string, conversationId: string) => sandboxes(summary, 5).wakeSandbox({ conversationId });
+export const forkSandbox = (place: Whereabouts, args: ForkSandboxArgs) => {
+  const forks = (at: At) =>
+    proxyActivities<ConversationActivities>({
+      startToCloseTimeout: 30 * MINUTE,
+      heartbeatTimeout: 15_000,
+      retry: { initialInterval: 200, maximumInterval: 5_000, maximumAttempts: 60 },
+      summary: 'files of the fork',
+      ...at,
+    });
+  return atHost(place, (at) => forks(at).forkSandbox(args), ONCE);
+};
+export const stopSandbox = (summary: string, owner: Owner) =>
+  atHost(owner, (at) => sandboxes(summary, at, 5).stopSandbox({ conversationId: owner.conversationId }), ONCE);
+export const wakeSandbox = (summary: string, owner: Owner) =>
+  atHost(owner, (at) => sandboxes(summary, at, 5).wakeSandbox({ conversationId: owner.conversationId }), ONCE);
 /** Cleanup must happen: it is retried until it succeeds or fails with an error that is not retryable. */
-export const destroySandbox = (summary: string, conversationId: string) => sandboxes(summary).destroySandbox({ conversationId });
-export const keepSandbox = (summary: string, conversationId: string) => sandboxes(summary).stopSandbox({ conversationId });
-export const interruptCall = (summary: string, conversationId: string, callId: string) => sandboxes(summary, 8).interruptCall({ conversationId, callId });
+export const destroySandbox = (summary: string, owner: Owner) =>
+  atHost(owner, (at) => sandboxes(summary, at).destroySandbox({ conversationId: owner.conversationId }));
+export const keepSandbox = (summary: string, owner: Owner) =>
+  atHost(owner, (at) => sandboxes(summary, at).stopSandbox({ conversationId: owner.conversationId }));
+export const interruptCall = (owner: Owner, { summary, callId, inOwnSandbox }: ProposedCall) =>
+  atHost(owner, (at) => sandboxes(summary, at, 8).interruptCall({ conversationId: owner.conversationId, callId }), { ...ONCE, isOwn: inOwnSandbox === true });
 
 /** Retried until it succeeds or fails with an error that is not retryable; the schedule sets the time limit on its workflow. */
 export const startScheduled = (args: StartScheduledArgs) =>
@@ -110,11 +139,14 @@ export const startScheduled = (args: StartScheduledArgs) =>
   }).startScheduled(args);
 
 /** Attaches to a tool call; its activity type is the tool's own id, so that the Temporal UI shows it. */
-export function executeTool(call: ProposedCall, args: ExecuteToolArgs): Promise<ExecuteToolResult> {
-  const tools = proxyActivities<Record<string, (args: ExecuteToolArgs) => Promise<ExecuteToolResult>>>(toolOptions(call));
-  const tool = tools[call.tool];
-  if (tool === undefined) throw new TypeError(`no proxy for ${call.tool}`);
-  return tool(args);
+export function executeTool(place: Whereabouts, call: ProposedCall, args: ExecuteToolArgs): Promise<ExecuteToolResult> {
+  const attach = (at: At) => {
+    const tools = proxyActivities<Record<string, (args: ExecuteToolArgs) => Promise<ExecuteToolResult>>>({ ...toolOptions(call), ...at });
+    const tool = tools[call.tool];
+    if (tool === undefined) throw new TypeError(`no proxy for ${call.tool}`);
+    return tool(args);
+  };
+  return atHost(place, attach, { isOwn: call.inOwnSandbox === true });
 }
 
 function toolOptions({ retry, timeoutMs, summary, mayAsk }: ProposedCall): ActivityOptions {

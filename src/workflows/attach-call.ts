@@ -56,7 +56,7 @@ export function attachCall(running: RunningConversation, place: StepPlace, call:
     ...(call.share && { share: shareOf(data, callId) ?? {} }),
     ...((call.inOwnSandbox || call.mayAskModel) && { modelLeft: modelLeft(data, callId, Date.now()) }),
   };
-  const answer = attached.scope.run(() => executeTool(call, args));
+  const answer = attached.scope.run(() => executeTool(data, call, args));
   const unwatch = running.watch(() => heed(running, attached));
   return answer.then(
     (end) => {
@@ -103,7 +103,7 @@ function heed(running: RunningConversation, attached: Attached): void {
   if (scope.consideredCancelled) return;
   for (const asked of newQuestions(data, call.callId)) attached.asking.push(askForServer(running, attached.place, attached.asker, asked));
   if (mustEnd(data)) {
-    if (runsInSandbox(call)) attached.interrupting ??= interrupt(data.conversationId, attached);
+    if (runsInSandbox(call)) attached.interrupting ??= interrupt(data, attached);
     else scope.cancel();
   } else if (call.needsSandbox && data.pauseWish?.mode === 'now') {
     // The commands stop at once, while the activities that follow them still detach.
@@ -117,9 +117,9 @@ function runsInSandbox({ needsSandbox, inOwnSandbox }: ProposedCall): boolean {
   return needsSandbox || inOwnSandbox === true;
 }
 
-async function interrupt(conversationId: string, { call, scope }: Attached): Promise<void> {
+async function interrupt(data: ConversationData, { call, scope }: Attached): Promise<void> {
   try {
-    await interruptCall(call.summary, conversationId, call.callId);
+    await interruptCall(data, call);
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     scope.cancel();

@@ -13,7 +13,7 @@ export async function getFiles(running: RunningConversation): Promise<void> {
   if (!data.awaitsFiles) return;
   const { conversationId, agentId, tenantId } = data;
   try {
-    const files = await forkSandbox({ conversationId, agentId, tenantId });
+    const files = await forkSandbox(data, { conversationId, agentId, tenantId });
     if (files.outcome === 'failed') closeConversation(data);
     else data.sandboxTier = files.sandboxTier;
   } catch (error) {
@@ -30,6 +30,6 @@ export async function getFiles(running: RunningConversation): Promise<void> {
  * created one without a report to the workflow.
  */
 export async function closeSandbox(running: RunningConversation): Promise<void> {
-  const { conversationId, limits } = running.data;
-  await changeTier(running, () => (limits.onClose === 'keep' ? keepSandbox('close', conversationId) : destroySandbox('close', conversationId)));
+  const { data } = running;
+  await changeTier(running, () => (data.limits.onClose === 'keep' ? keepSandbox('close', data) : destroySandbox('close', data)));
 }

@@ -19,7 +19,7 @@ export async function restWhilePaused(running: RunningConversation, moment: 'ste
     const froze = await beginPause(running);
     await rest(running, () => data.paused === undefined || ended());
     const asleep = ['frozen', 'hibernated', 'stopped', 'archived'].includes(data.sandboxTier);
-    if (asleep && !ended() && (froze || data.turn)) await changeTier(running, () => wakeSandbox('resume', data.conversationId));
+    if (asleep && !ended() && (froze || data.turn)) await changeTier(running, () => wakeSandbox('resume', data));
     if (data.turn) startWork(data, Date.now());
     await running.save();
   }
@@ -38,5 +38,5 @@ export async function beginPause(running: RunningConversation): Promise<boolean>
 
 /** Freezes the sandbox for a pause `now`. */
 export function freezeForPause(running: RunningConversation): Promise<void> {
-  return changeTier(running, () => freezeSandbox('pause', running.data.conversationId));
+  return changeTier(running, () => freezeSandbox('pause', running.data));
 }

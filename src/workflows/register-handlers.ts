@@ -236,7 +236,7 @@ async function rewind(running: RunningConversation, given: unknown): Promise<Rew
   const { conversationId, agentId, tenantId } = data;
   data.rewinding = true;
   try {
-    const result = await rewindConversation({ ...args, conversationId, agentId, tenantId, rewindId: newId('rewind') });
+    const result = await rewindConversation(data, { ...args, conversationId, agentId, tenantId, rewindId: newId('rewind') });
     // It may be taken back, too; the agent writes it again.
     delete data.plan;
     return result;

@@ -49,20 +49,20 @@ function ladder({ data }: RunningConversation): Rung[] {
   const { freezeAfterMs, hibernateAfterMs = 0, stopAfterMs, archiveAfterMs = 0 } = data.limits;
   const holdsCommand = data.detachedCalls > 0;
   const rungs: Rung[] = [
-    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data.conversationId) },
+    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data) },
     {
       afterMs: hibernateAfterMs,
       from: ['running', 'frozen'],
       ends: true,
       summary: 'idle: hibernate the sandbox',
-      act: () => hibernateSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
+      act: () => hibernateSandbox('idle', data, holdsCommand ? 'stay' : 'stop'),
     },
     {
       afterMs: archiveAfterMs,
       from: ['running', 'frozen', 'hibernated', 'stopped'],
       ends: true,
       summary: 'idle: archive the sandbox',
-      act: () => archiveSandbox('idle', data.conversationId, holdsCommand ? 'stay' : 'stop'),
+      act: () => archiveSandbox('idle', data, holdsCommand ? 'stay' : 'stop'),
     },
   ];
   // In a sandbox of another conversation, that one decides about more than a freeze, which every command ends.
@@ -73,7 +73,7 @@ function ladder({ data }: RunningConversation): Rung[] {
       from: ['running', 'frozen', 'hibernated'],
       ends: true,
       summary: 'idle: stop the sandbox',
-      act: () => stopSandbox('idle', data.conversationId),
+      act: () => stopSandbox('idle', data),
     });
   }
   return rungs.toSorted((a, b) => a.afterMs - b.afterMs);

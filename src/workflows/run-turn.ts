@@ -44,7 +44,7 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
     recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, ...(turn.counted && { counted: true as const }), status }),
   );
   if (data.limits.persist !== false) return;
-  await changeTier(running, () => destroySandbox('turn ended', data.conversationId));
+  await changeTier(running, () => destroySandbox('turn ended', data));
   await running.save();
 }
 
@@ -54,7 +54,7 @@ async function keepCheckpoint({ data }: RunningConversation, place: { turnId: st
   if (data.closing) return;
   const { conversationId, agentId, tenantId } = data;
   try {
-    await makeCheckpoint({ conversationId, agentId, tenantId, ...place });
+    await makeCheckpoint(data, { conversationId, agentId, tenantId, ...place });
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     log.warn('No checkpoint could be made', { error: String(error.cause ?? error) });
@@ -236,7 +236,7 @@ function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: 
     place: placeOf(data),
     ...(step <= LAST_OF_COMMAND && isByUser(data, turn) && { mayBeCommand: true as const }),
   };
-  return unlessEnded(running, () => callModel(args));
+  return unlessEnded(running, () => callModel(data, args));
 }
 
 /** Whether a user has written the message that began the turn: not a model to its sub-agent, and not a sub-agent at its end. */

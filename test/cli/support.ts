@@ -31,6 +31,7 @@ export async function runLine(longshore: Longshore | undefined, args: string[], 
     config: () => loadConfig(options.environment ?? process.env),
     connect: longshore ? async () => ({ ...longshore, [Symbol.asyncDispose]: async () => undefined }) : connect,
     onInterrupt(listener) {
+      if (options.interrupt?.aborted) listener();
       options.interrupt?.addEventListener('abort', listener);
       return () => options.interrupt?.removeEventListener('abort', listener);
     },

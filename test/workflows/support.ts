@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { pino } from 'pino';
 import type {
   AcceptedMessage,
@@ -11,13 +11,13 @@ import type {
   EditArgumentsResult,
   ExecuteToolArgs,
   ExecuteToolResult,
-  ProposedCall,
 } from '../../src/contracts/activities.ts';
 import type { JudgeCallArgs, JudgeCallResult } from '../../src/contracts/judging.ts';
 import type { PlaceAnswer } from '../../src/contracts/places/turn-place.ts';
 import type { CompactContextResult } from '../../src/contracts/transcript.ts';
 import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
+import { type Elsewhere, hostQueue, SANDBOX_ELSEWHERE } from '../../src/contracts/hosts/elsewhere.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
 import { loadConfig } from '../../src/platform/config.ts';
@@ -26,6 +26,7 @@ import { asks, Command, until, type Answer } from './answers.ts';
 import { WebhookSenders } from './webhook-senders.ts';
 
 export { asks, Command, toolCall, until, untilCancelled, type Answer } from './answers.ts';
+export { followCommand, suspendedBy } from './tool-scripts.ts';
 
 export type ToolScript = (args: ExecuteToolArgs, world: World) => Promise<ExecuteToolResult>;
 
@@ -34,6 +35,10 @@ export class World {
   readonly conversationId = makeId('conv', Date.now(), Math.random);
   /** The activities as the workflow asked for them. */
   readonly book: { activity: string; args: Record<string, unknown> }[] = [];
+  /** By activity of the book: the host on whose queue it was asked for; undefined on that of all workers. */
+  readonly hosts: (string | undefined)[] = [];
+  /** Says of an activity that the sandbox is on another host. */
+  elsewhere: (activity: string, host: string | undefined) => Elsewhere | undefined = () => undefined;
   readonly statuses: ConversationStatus[] = [];
   readonly events: string[] = [];
   answers: Answer[] = [];
@@ -61,6 +66,12 @@ export class World {
   /** Names of the activities in the order in which they were asked for; tools as `tool callId`. */
   names(): string[] {
     return this.book.map(({ activity, args }) => (activity.includes(':') ? `${activity} ${String(args['callId'])}` : activity));
+  }
+  /** The activities that use a sandbox or may, each with the host where it was asked for. */
+  whereAsked(): string[] {
+    return this.names().flatMap((name, index) =>
+      /^(callModel|interruptCall)|Sandbox|Checkpoint|:/.test(name) ? [`${name} @${this.hosts[index] ?? 'any'}`] : [],
+    );
   }
   asked(activity: string): Record<string, unknown>[] {
     return this.book.filter((entry) => entry.activity === activity).map(({ args }) => args);
@@ -108,41 +119,6 @@ export class World {
   }
 }
 
-/** A tool that starts a command and follows it as the real executor does: a cancelled one lets go, a killed command is interrupted. */
-export const followCommand: ToolScript = async ({ callId }, world) => {
-  const command = world.commands.get(callId) ?? new Command();
-  world.commands.set(callId, command);
-  command.attaches += 1;
-  if (world.sandboxTier !== 'running') world.sandboxTier = 'running';
-  const context = Context.current();
-  for (;;) {
-    if (command.state === 'ended') return { outcome: 'finished', isError: false, sandboxTier: world.sandboxTier };
-    if (command.state === 'killed') return { outcome: 'interrupted', sandboxTier: world.sandboxTier };
-    if (context.cancellationSignal.aborted) return { outcome: 'detached', sandboxTier: world.sandboxTier };
-    context.heartbeat();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-};
-
-/** A tool whose code makes calls at its first attach and waits for all of them; when no call is new, it says that it only waits. */
-export function suspendedBy(callId: string, methods: ProposedCall[]): ToolScript {
-  let told = false;
-  const done = new Set<string>();
-  return async (args, world) => {
-    world.sandboxTier = 'running';
-    if (args.callId !== callId) {
-      done.add(args.callId);
-      return { outcome: 'finished', isError: false, sandboxTier: 'running' };
-    }
-    if (methods.every((method) => done.has(method.callId) || world.asked('settleCall').some((settled) => settled['callId'] === method.callId))) {
-      return { outcome: 'finished', isError: false, sandboxTier: 'running' };
-    }
-    const fresh = told ? [] : methods;
-    told = true;
-    return { outcome: 'suspended', calls: fresh, sandboxTier: 'running' };
-  };
-}
-
 /** A worker on the test's Temporal server with scripted activities, shared by the tests of one file. */
 export class Stage {
   readonly taskQueue = `test-workflows-${Math.random().toString(36).slice(2)}`;
@@ -152,6 +128,7 @@ export class Stage {
   private readonly worlds = new Map<string, World>();
   private readonly stops: (() => Promise<unknown>)[] = [];
   client!: Client;
+  private native!: NativeConnection;
 
   static async open(): Promise<Stage> {
     const stage = new Stage();
@@ -161,23 +138,32 @@ export class Stage {
     stage.stops.push(() => connection.close());
     const native = await NativeConnection.connect({ address });
     stage.stops.unshift(() => native.close());
+    stage.native = native;
+    await stage.poll({ taskQueue: stage.taskQueue, workflowBundle: await bundle() });
+    stage.stops.unshift(await stage.senders.serve(native, stage.taskQueue));
+    return stage;
+  }
+
+  /** A worker that has activities of one host only. */
+  pollHost(hostId: string): Promise<void> {
+    return this.poll({ taskQueue: hostQueue(this.taskQueue, hostId) });
+  }
+
+  private async poll(options: Pick<WorkerOptions, 'taskQueue' | 'workflowBundle'>): Promise<void> {
     const worker = await Worker.create({
-      connection: native,
-      taskQueue: stage.taskQueue,
+      ...options,
+      connection: this.native,
       identity: 'test',
-      workflowBundle: await bundle(),
-      activities: stage.activities(),
+      activities: this.activities(),
       maxHeartbeatThrottleInterval: 50,
       defaultHeartbeatThrottleInterval: 50,
       shutdownGraceTime: 100,
     });
     const done = worker.run();
-    stage.stops.unshift(async () => {
+    this.stops.unshift(async () => {
       worker.shutdown();
       await done;
     });
-    stage.stops.unshift(await stage.senders.serve(native, stage.taskQueue));
-    return stage;
   }
 
   /** Ends all conversations of the tests, then the worker and its connections. */
@@ -227,6 +213,11 @@ export class Stage {
       const world = this.worlds.get(args.conversationId ?? args.status?.conversationId ?? '');
       if (world === undefined) throw ApplicationFailure.nonRetryable('no such conversation in this test');
       world.book.push({ activity, args: { ...args } });
+      const { taskQueue } = Context.current().info;
+      const host = taskQueue === this.taskQueue ? undefined : taskQueue.slice(this.taskQueue.length + 1);
+      world.hosts.push(host);
+      const elsewhere = world.elsewhere(activity, host);
+      if (elsewhere) throw ApplicationFailure.create({ message: 'it is elsewhere', type: SANDBOX_ELSEWHERE, nonRetryable: true, details: [elsewhere] });
       const problem = world.broken.get(activity);
       if (problem !== undefined) throw ApplicationFailure.nonRetryable(problem);
       if (args.status) world.statuses.push(args.status);

@@ -4,6 +4,7 @@ import { RecentMap } from '../../common/recent-map.ts';
 import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
+import { elsewhereOf } from '../../sandbox/api/elsewhere.ts';
 import type { Compaction, StoredEntry } from '../../contracts/transcript.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { shownEntries } from '../../models/context/shown-entries.ts';
@@ -50,7 +51,7 @@ export function createAgentsMdNotes(parts: NoteParts): (args: CallModelArgs, age
       looked.set(turnId, true);
       return noted ? await parts.store.transcript.read(conversationId) : said.transcript;
     } catch (error) {
-      if (isFailure(error, 'POSTGRES_UNAVAILABLE')) throw error;
+      if (isFailure(error, 'POSTGRES_UNAVAILABLE') || elsewhereOf(error)) throw error;
       // It is not tried again before the next turn: a sandbox that does not answer would delay each step.
       looked.set(turnId, true);
       parts.log.warn({ conversationId, err: error }, 'whether a sandbox has an AGENTS.md could not be found out');

@@ -184,6 +184,12 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  NO_HOST: {
+    message:
+      'No host takes sandbox "{sandboxId}": host "{host}" is being drained, and no other one is there that has what the sandbox needs. Start a worker on another machine, or: longshore hosts resume {host}',
+    httpStatus: 503,
+    retryable: true,
+  },
   SANDBOX_SUPERSEDED: {
     message: 'This container of sandbox "{sandboxId}" may not act for it any more: {problem}. Nothing of it counts; the same call goes on in the newer one.',
     httpStatus: 409,

@@ -1,11 +1,14 @@
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import type { SandboxCapabilities, SandboxSample, WarmPool } from '../../contracts/host-facts.ts';
+import type { Evacuated, InUse } from './evacuation.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 import type { SandboxSnapshots } from './snapshots.ts';
 
 /** The sandboxes of one worker's engine. Lifecycle operations are idempotent and safe against other workers. */
 export interface Sandboxes extends SandboxSnapshots {
+  /** Id of the host in the rows of its sandboxes. Absent in backends whose sandboxes any worker reaches. */
+  readonly hostId?: string;
   /** Creates the owner's sandbox, or wakes it when it exists. A lost sandbox is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
   /** Returns the tier of the sandbox afterwards: `running` when work in progress keeps it awake. */
@@ -35,6 +38,12 @@ export interface Sandboxes extends SandboxSnapshots {
    * whose sandboxes stay where they are.
    */
   keepHost?(): Promise<AsyncDisposable>;
+  /** What the engine has for sandboxes. */
+  facts?(): Promise<{ runtimes: string[]; memoryBytes?: number; cpus?: number }>;
+  /** Whether this host is being drained: it gets no sandboxes. */
+  isDraining?(): boolean;
+  /** Takes a sandbox from this host that is not in use, into the blob store. */
+  evacuate?(sandboxId: string, inUse: InUse): Promise<Evacuated>;
   /**
    * Keeps warm sandboxes ready in the background; a conversation takes one over in a few milliseconds. On disposal, removes those that no other process keeps.
    * Absent in backends that create every sandbox on request.

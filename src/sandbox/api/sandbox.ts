@@ -37,6 +37,8 @@ export interface SandboxOwner {
   ttlMs?: number;
   /** Permits a sandbox with another id, such as a warm one. Default: true with a `conversationId`, since a conversation finds its sandbox under any id. */
   anyId?: boolean;
+  /** The caller can ask another host: a sandbox that is on none is refused where another host has more room. */
+  mayMove?: boolean;
 }
 
 export interface OpenedSandbox {

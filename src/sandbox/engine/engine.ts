@@ -139,6 +139,9 @@ export interface EngineFacts {
   id: string;
   runtimes: string[];
   dataDirectory: string;
+  /** Of the machine; absent where the engine does not say it. */
+  memoryBytes?: number;
+  cpus?: number;
   /** Whether the engine can filter system calls. */
   seccomp: boolean;
 }

@@ -3,6 +3,7 @@ import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
+import { elsewhereOf } from '../api/elsewhere.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -29,6 +30,8 @@ import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
+import { checkPlace } from './make/place.ts';
+import { evacuate } from './rest/evacuate.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
 import { createKeptPools } from './base/kept-pools.ts';
@@ -58,7 +61,7 @@ export interface SandboxesOptions {
     | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events' | 'hosts'>;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events' | 'hosts' | 'fleet'>;
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
@@ -91,6 +94,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     installation,
     hostId,
     hosts: store.hosts,
+    fleet: store.fleet,
     lostAfterMs,
     lease,
     standardImage,
@@ -124,11 +128,23 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
-    keepHost: () => lease.keep(),
+    ...hostIn(context),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     measure: (options) => measureSandboxes(context, options),
     [Symbol.asyncDispose]: () => dispose(context, role),
+  };
+}
+
+/** What concerns the host as a whole. */
+function hostIn(context: DockerContext): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate'>> {
+  const { hostId, lease, engine, inTurn } = context;
+  return {
+    hostId,
+    keepHost: () => lease.keep(),
+    facts: () => engine.facts(),
+    isDraining: () => lease.state().isDraining,
+    evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
   };
 }
 
@@ -159,6 +175,7 @@ async function dispose(context: DockerContext, role: 'worker' | 'visitor'): Prom
 async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
   // First, so that a missing secret fails before anything is made.
   secretsOf(options);
+  if (owner.mayMove) await checkPlace(context, owner, options);
   return untilSettled(owner.sandboxId, async () => {
     const warm = await claimWarm(context, owner, options);
     if (warm?.state === 'running') return { handle: handleFor(context, warm, options) };
@@ -175,7 +192,8 @@ async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<
     return opened;
   } catch (error) {
     const isLast = opener.fail();
-    if (row.state !== 'creating') throw error;
+    // The row may be that of another host, which makes the sandbox.
+    if (row.state !== 'creating' || elsewhereOf(error)) throw error;
     if (isFailure(error, 'SANDBOX_NOT_FOUND')) return undefined;
     if (isLast) await withdraw(context, row);
     throw error;

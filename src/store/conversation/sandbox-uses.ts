@@ -7,6 +7,8 @@ export interface SandboxUses {
   of(conversationId: string): Promise<{ sandbox: ParentSandbox; owner?: { conversationId: string; agentId: string } } | undefined>;
   /** Whether calls of others than `butFor` run in the sandbox of a conversation: its own, or those of sub-agents that share it. */
   isBusy(ownerId: string, butFor: string): Promise<boolean>;
+  /** Calls that have begun in the sandbox of a conversation: whether one `works`, or all wait for calls of their code. */
+  inUse(ownerId: string): Promise<'no' | 'waits' | 'works'>;
 }
 
 const OF = `select c.status->'parent'->'sandbox' as sandbox, o.conversation_id as owner_id, o.agent_id
@@ -21,6 +23,12 @@ const BUSY = `with at_work as materialized (select call_id, conversation_id, too
       and t.tool not like 'agents:%' and t.tool not like 'client:%'
       and not exists (select from tool_calls own where own.conversation_id = t.conversation_id and own.parent_call_id = t.call_id and own.state in ('proposed', 'running'))
   ) as busy`;
+
+const IN_USE = `select count(*)::integer as begun, (count(*) filter (where not exists (select from tool_calls own
+      where own.conversation_id = t.conversation_id and own.parent_call_id = t.call_id and own.state in ('proposed', 'running'))))::integer as working
+  from tool_calls t join conversations c on c.conversation_id = t.conversation_id
+  where t.state = 'running' and (c.conversation_id = $1 or c.status->'parent'->'sandbox'->>'conversationId' = $1) and c.state <> 'closed'
+    and t.tool not like 'agents:%' and t.tool not like 'client:%'`;
 
 interface UseRow {
   sandbox: ParentSandbox;
@@ -39,6 +47,11 @@ export function createSandboxUses({ database }: { database: Database }): Sandbox
     async isBusy(ownerId, butFor) {
       const [row] = await database.query<{ busy: boolean }>('sandboxUses.isBusy', BUSY, [ownerId, butFor]);
       return row?.busy === true;
+    },
+    async inUse(ownerId) {
+      const [row] = await database.query<{ begun: number; working: number }>('sandboxUses.inUse', IN_USE, [ownerId]);
+      if (!row || row.begun === 0) return 'no';
+      return row.working > 0 ? 'works' : 'waits';
     },
   };
 }

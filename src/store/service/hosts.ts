@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import type { HostState } from './fleet.ts';
 import type { SecretBox } from './secret-box.ts';
 
 const FIND_AUTHORITY = 'select key, certificate from host_authority';
@@ -9,10 +10,13 @@ const ANNOUNCE = `insert into host_workers (worker_id, host_id, address, fingerp
 const FORGET = 'delete from host_workers where expires_at < now()';
 const WITHDRAW = 'delete from host_workers where worker_id = $1';
 /** Times are those of the database alone. A gap that is long enough for the host to be given up begins another time of being there. */
-const BEAT = `insert into hosts (host_id) values ($1) on conflict (host_id) do update set heard_at = clock_timestamp(),
-  since = case when hosts.heard_at < clock_timestamp() - $2::float8 * interval '1 millisecond' then clock_timestamp() else hosts.since end`;
+const BEAT = `insert into hosts as known (host_id) values ($1) on conflict (host_id) do update set heard_at = clock_timestamp(),
+  since = case when known.heard_at < clock_timestamp() - $2::float8 * interval '1 millisecond' then clock_timestamp() else known.since end
+  returning draining_since is not null as draining,
+    exists (select from hosts other where other.host_id <> $1 and other.heard_at > clock_timestamp() - $2::float8 * interval '1 millisecond') as others`;
 const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
-const LIST = `select worker_id, host_id, address, fingerprint from host_workers where expires_at > now() and ($1::text is null or host_id = $1) order by worker_id`;
+const LIST = `select worker_id, host_id, address, fingerprint from host_workers w where expires_at > now() and case when $1::text is null
+    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null) else host_id = $1 end order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */
 const AUTHORITY = 'the hosts';
@@ -49,10 +53,10 @@ export interface HostRows {
   /** Lists the worker for so many milliseconds from now. */
   announce(worker: HostWorker, forMs: number): Promise<void>;
   withdraw(workerId: string): Promise<void>;
-  /** Those that have announced themselves in time; of one host when given. */
+  /** Those that have announced themselves in time: of one host when given, or else of all that take sandboxes. */
   list(hostId?: string): Promise<HostWorker[]>;
   /** Says that a host is there. After a silence of `lostAfterMs`, another host may have taken its sandboxes over. */
-  beat(hostId: string, lostAfterMs: number): Promise<void>;
+  beat(hostId: string, lostAfterMs: number): Promise<HostState>;
   /** When a host was last heard of that has been silent for `lostAfterMs`, while `by` was there all the time; undefined when it is not to be given up. */
   lostSince(hostId: string, by: { hostId: string; lostAfterMs: number }): Promise<string | undefined>;
 }
@@ -83,7 +87,8 @@ export function createHosts({ database, box }: { database: Database; box: Secret
       return rows.map((row) => ({ workerId: row.worker_id, hostId: row.host_id, address: row.address, fingerprint: row.fingerprint }));
     },
     async beat(hostId, lostAfterMs) {
-      await database.query('hosts.beat', BEAT, [hostId, lostAfterMs]);
+      const [told] = await database.query<{ draining: boolean; others: boolean }>('hosts.beat', BEAT, [hostId, lostAfterMs]);
+      return { isDraining: told?.draining === true, hasOthers: told?.others === true };
     },
     async lostSince(hostId, by) {
       const [row] = await database.query<{ heard_at: Date }>('hosts.lostSince', SILENCE, [hostId, by.hostId, by.lostAfterMs]);

@@ -4,6 +4,7 @@ import type { AuditRows } from './audit.ts';
 import type { ClientCallRows } from './client-calls.ts';
 import type { FileLinkRows } from './file-links.ts';
 import type { PreviewLinkRows } from './preview-links.ts';
+import type { FleetRows } from './fleet.ts';
 import type { HostRows } from './hosts.ts';
 import type { JudgementRows } from './judgements.ts';
 import type { LimitRows } from './limits.ts';
@@ -27,6 +28,7 @@ export interface ServiceRows {
   /** Verdicts of judges about calls, and what they are shown. */
   judgements: JudgementRows;
   hosts: HostRows;
+  fleet: FleetRows;
   /** The removal of closed conversations and of a user's data. */
   removal: RemovalRows;
   /** Links to approvals for people without a key. */

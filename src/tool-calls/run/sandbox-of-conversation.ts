@@ -1,6 +1,7 @@
 import { RecentMap } from '../../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
+import { elsewhereOf } from '../../sandbox/api/elsewhere.ts';
 import { sandboxIdOf } from '../../contracts/ids.ts';
 import { isShared, mayUseSandbox, type SandboxUse } from '../../contracts/sub-agents/sandbox-use.ts';
 import { adoptSandbox } from '../../sandbox/api/adopt-sandbox.ts';
@@ -25,9 +26,10 @@ export interface ConversationSandboxes {
    * Returns the held handle, or opens the sandbox: its own, or the one that it shares. A handle wakes its sandbox by itself, so a held handle serves every tier
    * except a lost container.
    * @param tool what wants to use it
+   * @param mayMove the caller can go on on another host, if this one is not to have the sandbox
    * @throws SANDBOX_REFUSED
    */
-  open(conversation: Conversation, tool?: string): Promise<OpenedSandbox & { held: boolean }>;
+  open(conversation: Conversation, tool?: string, mayMove?: boolean): Promise<OpenedSandbox & { held: boolean }>;
   /** Returns the sandbox if it is awake; does not create or wake one. `build: false`: nor does it build one anew whose container has died. */
   ifAwake(conversation: Conversation, options?: { build?: false }): Promise<WorkerHandle | undefined>;
   /** The sandbox that the calls of a conversation use, if there is one. */
@@ -38,6 +40,13 @@ export interface ConversationSandboxes {
   copy(from: Conversation, to: Conversation, isRepeated: boolean): Promise<void>;
   /** Drops a handle whose container is gone. */
   forget(conversationId: string): void;
+  /** Id of the host of this worker's sandboxes. Absent where any worker reaches all sandboxes. */
+  readonly hostId?: string;
+  /**
+   * Passes when the sandbox may be opened here.
+   * @throws SANDBOX_UNREACHABLE when it is on another host that is there
+   */
+  checkIsHere(conversationId: string): Promise<void>;
 }
 
 /** Handles that are kept at most; opening one again costs a few milliseconds. */
@@ -55,17 +64,20 @@ export function createConversationSandboxes(parts: {
   const held = new RecentMap<string, WorkerHandle>(MAX_HELD);
   const { knownUse, readUse } = rememberUses(parts.store.sandboxUses);
   const rows = parts.store.sandboxes;
+  const { hostId } = parts.sandboxes;
+  const rowOf = async (conversationId: string) => rowFor(rows, conversationId, await readUse(conversationId));
   return {
-    async open(conversation, tool) {
+    ...(hostId !== undefined && { hostId }),
+    async open(conversation, tool, mayMove = false) {
       const use = await readUse(conversation.conversationId);
-      if (!use) return openOwn(conversation);
+      if (!use) return openOwn(conversation, { mayMove });
       const kind = use.sandbox.use;
       if (kind === 'none' || (tool !== undefined && !mayUseSandbox(kind, tool))) throw refusal(kind, tool);
-      if (!isShared(kind)) return openOwn(conversation, true);
+      if (!isShared(kind)) return openOwn(conversation, { mayMove, isCopy: true });
       // A parent is removed with its tree; nothing is made in its place.
       if (!use.owner) throw failure('SANDBOX_NOT_FOUND', { sandboxId: `of the conversation that gave the task to ${conversation.conversationId}` });
       // Not held: whether a call was interrupted before there was a sandbox is to be looked up, which its owner may have opened.
-      return { ...(await openOwn(hostOf(use, conversation))), held: false };
+      return { ...(await openOwn(hostOf(use, conversation), { mayMove })), held: false };
     },
     async ifAwake(conversation, { build } = {}) {
       const { conversationId, tenantId, agentId } = hostOf(await readUse(conversation.conversationId), conversation);
@@ -76,18 +88,14 @@ export function createConversationSandboxes(parts: {
       // This handle is not held: an `open` for the conversation has to upload the assets first.
       return known ?? (await parts.sandboxes.open({ sandboxId: row.sandboxId, conversationId, tenantId }, optionsIn(parts.agents, agentId))).handle;
     },
-    async rowOf(conversationId) {
-      const use = await readUse(conversationId);
-      if (use?.owner) return rows.ofConversation(use.owner.conversationId);
-      return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
-    },
+    rowOf,
     useOf: async (conversationId) => (await readUse(conversationId))?.sandbox.use,
     async copy(from, to, isRepeated) {
       const source = hostOf(await readUse(from.conversationId), from);
       const row = await rows.ofConversation(source.conversationId);
       if (!row || row.state === 'destroyed') return;
       // A call that runs at the same time is making it, or its container has died.
-      if (row.state === 'creating' || row.state === 'lost') await openOwn(source);
+      if (row.state === 'creating' || row.state === 'lost') await openOwn(source, {});
       const owner = { sandboxId: sandboxIdOf(to.conversationId), tenantId: to.tenantId, ttlMs: COPY_TTL_MS };
       const { sandboxId: _, ...options } = optionsIn(parts.agents, to.agentId);
       await parts.sandboxes.copyTo(row.sandboxId, { owner, options, ...whenRepeated(parts.store, source.conversationId, isRepeated) });
@@ -95,16 +103,18 @@ export function createConversationSandboxes(parts: {
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
     },
+    checkIsHere: async (conversationId) => checkIsHere(parts.sandboxes, await rowOf(conversationId)),
   };
 
-  async function openOwn(conversation: Conversation, isCopy = false): Promise<OpenedSandbox & { held: boolean }> {
+  async function openOwn(conversation: Conversation, { isCopy = false, mayMove = false }): Promise<OpenedSandbox & { held: boolean }> {
     const { conversationId, tenantId, agentId } = conversation;
-    const known = held.get(conversationId);
+    // The sandbox may have been taken from a host that is being drained, and is not to come back there.
+    const known = parts.sandboxes.isDraining?.() === true ? undefined : held.get(conversationId);
     if (known) return { handle: known, held: true };
     const options = optionsIn(parts.agents, agentId);
     if (isCopy) await adoptCopy(rows, conversationId);
     const sandboxId = await findSandbox(rows, conversation, isCopy ? { ...options, sandboxId: undefined } : options);
-    const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId }, options);
+    const opened = await parts.sandboxes.open({ sandboxId, conversationId, tenantId, ...(mayMove && { mayMove }) }, options);
     if (options.assets) await uploadAssets(opened.handle, options.assets);
     endForeignServers(opened.handle, serversIn(parts.agents, agentId)).catch(() => undefined);
     // With the next turn, another sandbox replaces it, possibly through another worker.
@@ -112,6 +122,19 @@ export function createConversationSandboxes(parts: {
     held.set(conversationId, opened.handle);
     return { ...opened, held: false };
   }
+}
+
+async function rowFor(rows: Store['sandboxes'], conversationId: string, use: Use): Promise<SandboxRow | undefined> {
+  if (use?.owner) return rows.ofConversation(use.owner.conversationId);
+  return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
+}
+
+async function checkIsHere(sandboxes: Sandboxes, row: SandboxRow | undefined): Promise<void> {
+  if (!row || row.state === 'destroyed') return;
+  // What else is wrong with it is found when it is opened, which takes over the sandbox of a host that is lost.
+  await sandboxes.tier(row.sandboxId).catch((error: unknown) => {
+    if (elsewhereOf(error)) throw error;
+  });
 }
 
 /** For a copy of a conversation's sandbox: a repeated attempt wakes it, unless the conversation is paused. */

@@ -1,6 +1,7 @@
 import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { isExecOf } from '../../contracts/call-ids.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
+import { elsewhereOf } from '../../sandbox/api/elsewhere.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import type { Models } from '../../models/create-models.ts';
@@ -95,7 +96,9 @@ export async function lostJournal({ opened, args, claim, tool }: ToolRun, handle
 export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   const { args, store, claim } = run;
   const ownSandbox = ownSandboxOf(run.tool);
-  const opened = await (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool));
+  // What a container tool has begun by now it can begin again on another host.
+  const mayMove = run.tool.isolation === 'container' && !run.isNested;
+  const opened = await (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool, mayMove));
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
@@ -104,9 +107,14 @@ export async function openFor(run: ToolRun): Promise<WorkerHandle> {
   return opened.handle;
 }
 
-/** Opens the conversation's sandbox for a tool that runs in another one. */
+/** Opens the conversation's sandbox for a tool that runs in another one. The call cannot be on the hosts of both. */
 export async function openConversation(run: ToolRun): Promise<WorkerHandle> {
-  const { handle } = await run.opened.open(run.args, run.args.tool);
+  const { tool } = run.args;
+  const { handle } = await run.opened.open(run.args, tool).catch((error: unknown) => {
+    const elsewhere = elsewhereOf(error);
+    if (!elsewhere) throw error;
+    throw failure('TOOL_FAILED', { tool, problem: `the sandbox of its plugin is on another host than the files of the conversation, on "${elsewhere.host}"` });
+  });
   run.handle = handle;
   run.workedIn ??= handle;
   return handle;

@@ -51,6 +51,7 @@ export const INTERRUPTED_MARK = ': interrupted before it was started';
 
 const UNREACHABLE: ErrorCode[] = [
   'SANDBOX_UNREACHABLE',
+  'NO_HOST',
   'SANDBOX_SUPERSEDED',
   'SANDBOX_CONFLICT',
   'DOCKER_UNAVAILABLE',

@@ -60,9 +60,23 @@ export function openConversation(input: ConversationInput): ConversationData {
 /** The state for the next run; only between turns. */
 export function carryConversation(data: ConversationData): CarriedConversation {
   const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
-  const { extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl, subAgents, handovers, contextWish, plan, allowances, stepsTaken, forks } =
-    data;
-  const known = withoutUndefined({ contextWish, plan, extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl, forks });
+  const {
+    extraStorageMb,
+    costUsd,
+    unknownCost,
+    extraCostUsd,
+    pausedAtMs,
+    serviceUrl,
+    sandboxHost,
+    subAgents,
+    handovers,
+    contextWish,
+    plan,
+    allowances,
+    stepsTaken,
+    forks,
+  } = data;
+  const known = withoutUndefined({ contextWish, plan, extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl, sandboxHost, forks });
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
   return copy({
     ...kept,

@@ -1,33 +1,16 @@
-import { createOwnEngine } from '../../../scripts/own-engine.ts';
-import { loadConfig } from '../../../src/platform/config.ts';
-import { runCommand } from '../../../src/platform/run-command.ts';
 import { install, resultsOf, until, untilEvent } from '../support.ts';
-
-/** `DOCKERD` names another engine than the one on PATH. */
-const program = process.env['DOCKERD'] ?? 'dockerd';
-const missing =
-  process.geteuid?.() !== 0
-    ? 'only root can start a second engine'
-    : (await runCommand(program, ['--version'])).code === 0
-      ? undefined
-      : `there is no ${program}`;
-const testWithTwoEngines = missing === undefined ? test : test.skip;
-
-/** The shortest that the setting takes. */
-const LOST = { LONGSHORE_HOST_LOST_AFTER: '30s' };
+import { LOST, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
 
 testWithTwoEngines(
-  `a host that vanishes in the middle of a command: it is unknown, the next one runs on another engine; the old container goes when its host is back${missing === undefined ? '' : ` (left out: ${missing})`}`,
+  titled('a host that vanishes in the middle of a command: it is unknown, the next one runs on another engine; the old container goes when its host is back'),
   async () => {
-    await using engine = await createOwnEngine({ program });
-    await engine.start({ liveRestore: false });
-    await engine.takeImage(loadConfig().LONGSHORE_SANDBOX_IMAGE);
+    await using engine = await secondEngine();
     await using installation = await install([
       { call: 'shell:run', with: { command: 'echo started >> /home/user/log; echo half done; sleep 1000', timeoutSeconds: 1200 } },
       { call: 'shell:run', with: { command: 'cat /home/user/log || echo no log' }, expect: { exitCode: 0 } },
       { say: 'Over.' },
     ]);
-    const onSecond = async () => (await runCommand('docker', ['--host', engine.host, 'ps', '--format', '{{.Names}}'])).stdout.split('\n').filter(Boolean);
+    const onSecond = engine.containers;
     const first = installation.startWorker({ ...LOST, LONGSHORE_HOST_ID: 'first' });
     await first.ready;
     const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });

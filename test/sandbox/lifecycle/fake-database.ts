@@ -46,6 +46,8 @@ export class FakeDatabase {
         const known = this.#hosts.get(hostId);
         const isGap = known === undefined || known.heardMs < now - lostAfterMs;
         this.#hosts.set(hostId, { sinceMs: isGap ? now : known.sinceMs, heardMs: now });
+        // Sandboxes are placed where they are asked for.
+        return { isDraining: false, hasOthers: false };
       },
       lostSince: async (hostId: string, by: { hostId: string; lostAfterMs: number }) =>
         this.#isGivenUp(hostId, by.hostId, by.lostAfterMs) ? new Date(this.#hosts.get(hostId)?.heardMs ?? 0).toISOString() : undefined,

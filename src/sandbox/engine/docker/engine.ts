@@ -100,7 +100,8 @@ async function engineFacts(docker: Docker): Promise<EngineFacts> {
   return mapped('report its settings', async () => {
     const info = await docker.info();
     const seccomp = ((info.SecurityOptions ?? []) as string[]).some((option) => option.split(',').includes('name=seccomp'));
-    return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir), seccomp };
+    const machine = { ...(info.MemTotal > 0 && { memoryBytes: Number(info.MemTotal) }), ...(info.NCPU > 0 && { cpus: Number(info.NCPU) }) };
+    return { id: String(info.ID), runtimes: Object.keys(info.Runtimes ?? {}), dataDirectory: String(info.DockerRootDir), seccomp, ...machine };
   });
 }
 

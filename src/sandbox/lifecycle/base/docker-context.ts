@@ -1,5 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
+import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { BlobStore } from '../../../store/blobs/blob-store.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
@@ -28,6 +29,7 @@ export interface DockerContext {
   installation: string;
   hostId: string;
   hosts: Pick<Store['hosts'], 'lostSince'>;
+  fleet: Pick<Store['fleet'], 'candidates'>;
   /** Silence after which a host is lost. Milliseconds. */
   lostAfterMs: number;
   lease: HostLease;
@@ -64,15 +66,24 @@ export async function untilSettled<T>(sandboxId: string, attempt: () => Promise<
 export async function ownRow(context: DockerContext, sandboxId: string): Promise<SandboxRow> {
   const row = await context.rows.get(sandboxId);
   if (row === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  if (row.hostId !== context.hostId && row.state !== 'archived') throw elsewhere(context, row);
+  if (row.hostId !== context.hostId && row.state !== 'archived') throw await elsewhereOrLost(context, row);
   return row;
 }
 
 /** The error for a sandbox of another host. It may have been here: what this process still has open of it is closed. */
-export function elsewhere({ hostId, connections }: DockerContext, row: SandboxRow): Error {
-  const { sandboxId } = row;
+export function elsewhere({ hostId, lostAfterMs, connections }: DockerContext, { sandboxId, hostId: host }: SandboxRow): Error {
   connections.disconnect(sandboxId);
-  return failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", this is "${hostId}"; use it there` });
+  return elsewhereFailure({ sandboxId, host, waitMs: lostAfterMs }, hostId);
+}
+
+/** The same for work that takes no sandbox over: there is nowhere to send it while the other host is lost. */
+async function elsewhereOrLost(context: DockerContext, row: SandboxRow): Promise<Error> {
+  const { hosts, hostId, lostAfterMs, connections } = context;
+  const { sandboxId } = row;
+  const since = await hosts.lostSince(row.hostId, { hostId, lostAfterMs });
+  if (since === undefined) return elsewhere(context, row);
+  connections.disconnect(sandboxId);
+  return failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${row.hostId}", which has not been heard of since ${since}` });
 }
 
 export function tierOfState(state: SandboxState): SandboxTier {

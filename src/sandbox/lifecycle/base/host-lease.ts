@@ -1,4 +1,5 @@
 import type { Logger } from '../../../platform/log.ts';
+import type { HostState } from '../../../store/service/fleet.ts';
 import type { HostRows } from '../../../store/service/hosts.ts';
 
 /** How often the host is heard of before it counts as lost. */
@@ -13,6 +14,8 @@ export interface HostLease {
    * now. Always 0 in a process that does not keep the host.
    */
   term(): number | undefined;
+  /** What was told when the host was last said to be there; a process that does not keep the host is told nothing. */
+  state(): HostState;
   /** Says from time to time that the host is there, until it is disposed of. Resolves when it has been said once. */
   keep(): Promise<AsyncDisposable>;
 }
@@ -26,6 +29,7 @@ interface LeaseParts {
 
 export function createHostLease({ hosts, hostId, lostAfterMs, log }: LeaseParts): HostLease {
   let term = 0;
+  let state: HostState = { isDraining: false, hasOthers: false };
   let toldAt: ReturnType<typeof clocks> | undefined;
   /** The steady clock stands still while a machine is suspended; the other one may be set back. The one that says more counts. */
   const mayBeLost = () => {
@@ -35,12 +39,13 @@ export function createHostLease({ hosts, hostId, lostAfterMs, log }: LeaseParts)
   /** Others count from when the database hears of the host, which is later than the time at which it is told. */
   const beat = async () => {
     const telling = clocks();
-    await hosts.beat(hostId, lostAfterMs);
+    state = await hosts.beat(hostId, lostAfterMs);
     if (mayBeLost()) term += 1;
     toldAt = telling;
   };
   return {
     term: () => (mayBeLost() ? undefined : term),
+    state: () => state,
     async keep() {
       await beat();
       let isOver = false;

@@ -1,3 +1,4 @@
+import { DEFAULT_MEMORY_MB } from '../../../contracts/host-facts.ts';
 import type { Duplex } from 'node:stream';
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
@@ -8,7 +9,6 @@ import { diskLimit, volumeLimit } from '../../engine/disk-limit.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { fenceOf, LABEL, sandboxLabels, templateLabels } from '../../engine/labels.ts';
 
-const DEFAULT_MEMORY_MB = 1024;
 const DEFAULT_CPUS = 2;
 const DEFAULT_PIDS = 256;
 

@@ -51,7 +51,8 @@ async function round(context: DockerContext, wanted: WarmPool[], ownerId: string
   const { poolRows, hostId, standardImage, log } = context;
   try {
     const kept: { pool: WarmPool; key: string }[] = [];
-    for (const pool of wanted) {
+    // A host that is being drained keeps none.
+    for (const pool of context.lease.state().isDraining ? [] : wanted) {
       const key = await matchingPoolKey(context, pool.options);
       if (key === undefined) {
         log.warn({ pool: pool.name, image: pool.options.image ?? standardImage }, 'a pool cannot be filled: its image is not on this machine');

@@ -1,5 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
 
@@ -8,7 +9,7 @@ import { removeCheckpoints } from '../base/engine-parts.ts';
  * as lost.
  */
 export async function stop(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
-  const { engine, rows, connections, log } = context;
+  const { rows } = context;
   let hasStopped = false;
   return untilSettled(sandboxId, async () => {
     const before = await ownRow(context, sandboxId);
@@ -18,15 +19,21 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
     if (!isOurs && (before.state === 'creating' || before.state === 'lost' || before.state === 'archived')) return tierOfState(before.state);
     const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
     if (row === undefined) return undefined;
-    connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));
-    await engine.stop(row.containerName);
+    const isDone = await endProcesses(context, row);
     hasStopped = true;
-    await removeMemory(context, row.containerName);
-    // A caller that woke it meanwhile may have found the container still running.
-    if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
-    log.info({ sandboxId }, 'sandbox stopped');
-    return 'stopped';
+    return isDone ? 'stopped' : undefined;
   });
+}
+
+/** Ends the processes of a sandbox whose row is `stopped`. False when a caller has woken it meanwhile; that one may have found the container still running. */
+export async function endProcesses(context: DockerContext, { sandboxId, containerName, generation }: SandboxRow): Promise<boolean> {
+  const { engine, rows, connections, log } = context;
+  connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));
+  await engine.stop(containerName);
+  await removeMemory(context, containerName);
+  if ((await rows.get(sandboxId))?.generation !== generation) return false;
+  log.info({ sandboxId }, 'sandbox stopped');
+  return true;
 }
 
 async function removeMemory({ engine }: DockerContext, container: string): Promise<void> {

@@ -12,6 +12,7 @@ function leased() {
     async beat() {
       if (state.isAway) throw failure('POSTGRES_UNAVAILABLE', { problem: 'away' });
       state.beats += 1;
+      return { isDraining: false, hasOthers: false };
     },
   };
   return { state, lease: createHostLease({ hosts, hostId: 'here', lostAfterMs: LOST_MS, log: pino({ level: 'silent' }) }) };

@@ -1,0 +1,89 @@
+import { Command } from 'commander';
+import { parseDuration } from '../../common/duration.ts';
+import { pause } from '../../common/pause.ts';
+import { failure } from '../../contracts/errors.ts';
+import { ON_HOST, type SandboxRow } from '../../store/sandbox-rows.ts';
+import type { Store } from '../../store/store.ts';
+import { EXIT, printError, printFact, printJsonLine, type Cli } from '../output/cli.ts';
+import { withStore } from '../output/with-store.ts';
+import { findHost } from './known-hosts.ts';
+
+interface DrainOptions {
+  wait: boolean;
+  sharedDirectory?: boolean;
+  json?: boolean;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const NAMED = 5;
+
+export function drainCommand(cli: Cli): Command {
+  return new Command('drain')
+    .description(
+      'Take a host out of service: it gets no more sandboxes, and its worker moves those that it has into the blob store. Their next use brings them back elsewhere',
+    )
+    .argument('<host>')
+    .option('--no-wait', 'do not wait until all are moved')
+    .option('--shared-directory', 'the directory of LONGSHORE_BLOBS is one that all hosts have')
+    .option('--json', 'progress as JSON, one object in each line')
+    .action((hostId: string, options: DrainOptions) => withStore(cli, (store) => drain(cli, store, hostId, options)));
+}
+
+async function drain(cli: Cli, store: Store, hostId: string, { wait, sharedDirectory, json }: DrainOptions): Promise<void> {
+  const { LONGSHORE_BLOBS: blobs, LONGSHORE_HOST_LOST_AFTER: lostAfter } = cli.config();
+  if (blobs?.startsWith('file:') && !sharedDirectory) {
+    const problem = `sandboxes are moved through LONGSHORE_BLOBS, and other hosts cannot read the directory ${blobs} if it is of one machine`;
+    throw failure('INVALID_ARGUMENT', { what: 'drain', problem, fix: 'Add --shared-directory if all hosts have it; or keep blobs in S3 or Postgres' });
+  }
+  const lostAfterMs = parseDuration(lostAfter);
+  const { isThere } = await findHost(store, hostId, lostAfterMs);
+  await store.fleet.setDraining(hostId, true);
+  const others = (await store.fleet.hosts(lostAfterMs)).filter((host) => host.isThere && host.drainingSince === undefined);
+  if (!isThere) printError(cli, `No worker of host "${hostId}" is there: its sandboxes stay until one is started.`);
+  if (others.length === 0) printError(cli, 'No other host is there that takes sandboxes: calls that need one wait until there is.');
+  if (wait) await watch(cli, store, hostId, json === true);
+  else printFact(cli, `Host "${hostId}" is being drained. See how far it is: longshore hosts drain ${hostId}`);
+}
+
+/** Shows what is left, at each change, until nothing is. An interrupt ends only the showing. */
+async function watch(cli: Cli, store: Store, hostId: string, json: boolean): Promise<void> {
+  const stopped = new AbortController();
+  const release = cli.onInterrupt(() => stopped.abort());
+  try {
+    const all = new Set<string>();
+    for (let said = ''; ;) {
+      const rows = await store.sandboxes.list({ hostId, states: ON_HOST });
+      for (const { sandboxId } of rows) all.add(sandboxId);
+      const left = await Promise.all(rows.map(async (row) => ({ sandboxId: row.sandboxId, state: row.state, why: await whyLeft(store, row) })));
+      const progress = { moved: all.size - left.length, all: all.size, left };
+      const text = JSON.stringify(progress);
+      if (text !== said && json) printJsonLine(cli, progress);
+      else if (text !== said) printFact(cli, textOf(progress));
+      said = text;
+      if (left.length === 0) break;
+      await pause(LOOK_EVERY_MS, stopped.signal);
+      if (stopped.signal.aborted) return leave(cli, hostId);
+    }
+    if (!json) printFact(cli, `Nothing is left on host "${hostId}". It takes no sandboxes until: longshore hosts resume ${hostId}`);
+  } finally {
+    release();
+  }
+}
+
+function leave(cli: Cli, hostId: string): void {
+  printError(cli, `The host is still being drained. See how far it is: longshore hosts drain ${hostId}. To end it: longshore hosts resume ${hostId}`);
+  cli.exitCode = EXIT.interrupted;
+}
+
+async function whyLeft({ sandboxUses }: Store, { conversationId, state, paused }: SandboxRow): Promise<string> {
+  const use = conversationId === undefined ? 'no' : await sandboxUses.inUse(conversationId);
+  if (use === 'works') return paused ? `${conversationId} is paused in a call` : `a call of ${conversationId} runs`;
+  if (use === 'waits') return `code of ${conversationId} waits for a call`;
+  return state === 'creating' ? 'it is being made' : 'it is next';
+}
+
+function textOf({ moved, all, left }: { moved: number; all: number; left: { sandboxId: string; why: string }[] }): string {
+  const waited = left.slice(0, NAMED).map(({ sandboxId, why }) => `${sandboxId} (${why})`);
+  const more = left.length > NAMED ? ` and ${left.length - NAMED} more` : '';
+  return `${moved} of ${all} moved${left.length === 0 ? '' : `; left: ${waited.join(', ')}${more}`}`;
+}

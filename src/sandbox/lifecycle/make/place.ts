@@ -1,0 +1,33 @@
+import { failure } from '../../../contracts/errors.ts';
+import type { SandboxOptions } from '../../../contracts/agent.ts';
+import { elsewhereFailure } from '../../api/elsewhere.ts';
+import type { SandboxOwner } from '../../api/sandbox.ts';
+import type { DockerContext } from '../base/docker-context.ts';
+
+/** A sandbox is made where it was asked for, unless this host is fuller than the emptiest one by more than this part of its memory. */
+const SLACK = 0.1;
+
+/**
+ * Decides whether a sandbox that is on no host is made here. While no other host is there, this costs nothing.
+ * @throws SANDBOX_UNREACHABLE with another host, which is to make it; NO_HOST when all that are there are being drained or lack the runtime
+ */
+export async function checkPlace(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
+  const { fleet, lease, hostId, lostAfterMs } = context;
+  const { isDraining, hasOthers } = lease.state();
+  if (!isDraining && !hasOthers) return;
+  const { sandboxId, conversationId } = owner;
+  const wanted = { sandboxId, ...(conversationId !== undefined && { conversationId }), ...(options.runtime === 'runsc' && { runtime: options.runtime }) };
+  const candidates = await fleet.candidates(wanted, lostAfterMs);
+  const [first] = candidates;
+  if (!first) return refuseWhileDraining(context, owner);
+  const own = candidates.find((candidate) => candidate.hostId === hostId);
+  if (own && own.load <= first.load + SLACK) return;
+  throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
+}
+
+/** There are no candidates for a sandbox that has its place, either. */
+async function refuseWhileDraining({ rows, lease, hostId: host }: DockerContext, { sandboxId, conversationId }: SandboxOwner): Promise<void> {
+  if (!lease.state().isDraining) return;
+  const row = (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? (await rows.get(sandboxId));
+  if (row === undefined || row.state === 'archived') throw failure('NO_HOST', { sandboxId, host });
+}

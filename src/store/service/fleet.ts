@@ -1,0 +1,118 @@
+import { DEFAULT_MEMORY_MB } from '../../contracts/host-facts.ts';
+import { toJsonText } from '../database/json-text.ts';
+import type { Database } from '../database/database.ts';
+
+/** What a host has for its sandboxes. */
+export interface HostFacts {
+  version: string;
+  runtimes: string[];
+  /** Absent where the engine does not say it. */
+  memoryBytes?: number;
+  cpus?: number;
+}
+
+/** What a worker learns when it says that its host is there. */
+export interface HostState {
+  isDraining: boolean;
+  /** Other hosts are there, too. */
+  hasOthers: boolean;
+}
+
+/** A host, with the number of its sandboxes by state; without those that are archived or destroyed, which are on no host. */
+export interface KnownHost {
+  hostId: string;
+  facts?: HostFacts;
+  since: string;
+  heardAt: string;
+  /** It was heard of in the time after which a host may be lost. */
+  isThere: boolean;
+  drainingSince?: string;
+  sandboxes: Record<string, number>;
+  snapshots: number;
+  /** Memory limits of its sandboxes that have processes. */
+  reservedBytes: number;
+}
+
+/** A host that may get a sandbox. `load`: the memory limits of its sandboxes with processes, as a part of its memory. */
+export interface Candidate {
+  hostId: string;
+  load: number;
+}
+
+export interface FleetRows {
+  describe(hostId: string, facts: HostFacts): Promise<void>;
+  /**
+   * The hosts that may get the sandbox, the least loaded first: they are there and not being drained, and have the runtime. Empty for a sandbox that has its place.
+   * @param sandbox.runtime absent when any will do
+   */
+  candidates(sandbox: { sandboxId: string; conversationId?: string; runtime?: string }, lostAfterMs: number): Promise<Candidate[]>;
+  /** False when nothing is known of the host. */
+  setDraining(hostId: string, isDraining: boolean): Promise<boolean>;
+  hosts(lostAfterMs: number, hostId?: string): Promise<KnownHost[]>;
+  /** Removes what is known of a host; false while it is there, or something is left on it. */
+  forget(hostId: string, lostAfterMs: number): Promise<boolean>;
+}
+
+const MEBIBYTE = 2 ** 20;
+
+const HAVE_PROCESSES = "('creating', 'warm', 'running', 'frozen')";
+const RESERVED = `(select coalesce(sum(coalesce((s.options->>'memoryMb')::float8, ${DEFAULT_MEMORY_MB})), 0) * ${MEBIBYTE} from sandboxes s
+    where s.host_id = h.host_id and s.state in ${HAVE_PROCESSES})`;
+const recent = (ms: string) => `h.heard_at > clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
+
+const DESCRIBE = 'insert into hosts (host_id, facts) values ($1, $2::jsonb) on conflict (host_id) do update set facts = excluded.facts';
+const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load from hosts h
+  where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
+    and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived')
+  order by 2, 1`;
+const SET_DRAINING = 'update hosts set draining_since = case when $2 then coalesce(draining_since, clock_timestamp()) end where host_id = $1 returning host_id';
+const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since, ${recent('$1')} as is_there, ${RESERVED} as reserved,
+    (select count(*)::integer from snapshots n where n.host_id = h.host_id) as snapshots,
+    (select coalesce(json_object_agg(state, number), '{}') from (select state, count(*) as number from sandboxes s
+      where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') group by state) counted) as sandboxes
+  from hosts h where $2::text is null or h.host_id = $2 order by h.host_id`;
+const FORGET = `delete from hosts h where h.host_id = $1 and not ${recent('$2')}
+    and not exists (select from sandboxes s where s.host_id = h.host_id and s.state not in ('archived', 'destroyed'))
+    and not exists (select from snapshots n where n.host_id = h.host_id) returning host_id`;
+
+interface HostRow {
+  host_id: string;
+  facts: HostFacts | null;
+  since: Date;
+  heard_at: Date;
+  draining_since: Date | null;
+  is_there: boolean;
+  reserved: number;
+  snapshots: number;
+  sandboxes: Record<string, number>;
+}
+
+export function createFleet(database: Database): FleetRows {
+  return {
+    async describe(hostId, facts) {
+      await database.query('fleet.describe', DESCRIBE, [hostId, toJsonText(facts)]);
+    },
+    async candidates({ sandboxId, conversationId, runtime }, lostAfterMs) {
+      const values = [sandboxId, conversationId ?? null, runtime ?? null, lostAfterMs];
+      const rows = await database.query<{ host_id: string; load: number }>('fleet.candidates', CANDIDATES, values);
+      return rows.map((row) => ({ hostId: row.host_id, load: row.load }));
+    },
+    setDraining: async (hostId, isDraining) => (await database.query('fleet.setDraining', SET_DRAINING, [hostId, isDraining])).length > 0,
+    hosts: async (lostAfterMs, hostId) => (await database.query<HostRow>('fleet.hosts', HOSTS, [lostAfterMs, hostId ?? null])).map(toHost),
+    forget: async (hostId, lostAfterMs) => (await database.query('fleet.forget', FORGET, [hostId, lostAfterMs])).length > 0,
+  };
+}
+
+function toHost(row: HostRow): KnownHost {
+  return {
+    hostId: row.host_id,
+    ...(row.facts !== null && { facts: row.facts }),
+    since: row.since.toISOString(),
+    heardAt: row.heard_at.toISOString(),
+    isThere: row.is_there,
+    ...(row.draining_since !== null && { drainingSince: row.draining_since.toISOString() }),
+    sandboxes: row.sandboxes,
+    snapshots: row.snapshots,
+    reservedBytes: row.reserved,
+  };
+}

@@ -1,0 +1,73 @@
+import { ownVersion } from '../platform/own-version.ts';
+import type { Logger } from '../platform/log.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import { ON_HOST, type SandboxRow } from '../store/sandbox-rows.ts';
+import type { Store } from '../store/store.ts';
+
+interface DrainParts {
+  store: Pick<Store, 'sandboxes' | 'sandboxUses' | 'fleet'>;
+  sandboxes: Sandboxes;
+  log: Logger;
+}
+
+const LOOK_EVERY_MS = 2_000;
+/** Sandboxes that are packed at the same time. */
+const AT_ONCE = 3;
+
+/** Says what this host has. Without that, it gets no sandboxes from workers of other hosts. */
+export async function describeHost({ store, sandboxes, log }: DrainParts): Promise<void> {
+  const { hostId } = sandboxes;
+  if (hostId === undefined || !sandboxes.facts) return;
+  try {
+    const { runtimes, memoryBytes, cpus } = await sandboxes.facts();
+    const machine = { ...(memoryBytes !== undefined && { memoryBytes }), ...(cpus !== undefined && { cpus }) };
+    await store.fleet.describe(hostId, { version: ownVersion(), runtimes, ...machine });
+  } catch (error) {
+    log.warn({ hostId, err: error }, 'what this host has could not be found out; other hosts send it no sandboxes');
+  }
+}
+
+/** While this host is being drained, takes its sandboxes from it, those in use when they are free. What a worker that was killed had begun is begun again. */
+export function startDraining(parts: DrainParts): { stop(): Promise<void> } {
+  const { sandboxes, log } = parts;
+  const stopped = new AbortController();
+  let round: Promise<void> | undefined;
+  const look = async () => {
+    if (sandboxes.isDraining?.() === true) await drain(parts, stopped.signal);
+  };
+  const timer = setInterval(() => {
+    round ??= look()
+      .catch((error: unknown) => log.warn({ err: error }, 'the host could not be drained now'))
+      .finally(() => (round = undefined));
+  }, LOOK_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      stopped.abort();
+      await round;
+    },
+  };
+}
+
+async function drain(parts: DrainParts, signal: AbortSignal): Promise<void> {
+  const { hostId } = parts.sandboxes;
+  if (hostId === undefined) return;
+  const waiting = (await parts.store.sandboxes.list({ hostId, states: ON_HOST })).values();
+  const work = async () => {
+    for (const row of waiting) {
+      if (signal.aborted) return;
+      await move(parts, row);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+async function move({ store, sandboxes, log }: DrainParts, { sandboxId, conversationId }: SandboxRow): Promise<void> {
+  const inUse = async () => (conversationId === undefined ? ('no' as const) : store.sandboxUses.inUse(conversationId));
+  try {
+    const end = await sandboxes.evacuate?.(sandboxId, inUse);
+    if (end === 'moved') log.info({ sandboxId, conversationId }, 'a sandbox was taken from this host, which is being drained');
+  } catch (error) {
+    log.warn({ sandboxId, err: error }, 'a sandbox could not be taken from this host now');
+  }
+}

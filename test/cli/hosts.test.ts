@@ -1,0 +1,78 @@
+import { pino } from 'pino';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createTestDatabase } from '../support/databases.ts';
+import { runLine, type LineOptions } from './support.ts';
+
+const LOST_MS = 60_000;
+let store: Store;
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+beforeAll(async () => {
+  database = await createTestDatabase({ sandboxes: 'invented' });
+  store = await openStore({ url: database.url, log: pino({ level: 'silent' }), poolSize: 2 });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const line = (words: string[], { environment = {}, ...options }: LineOptions = {}) =>
+  runLine(undefined, ['hosts', ...words], {
+    environment: { ...process.env, DATABASE_URL: database.url, LONGSHORE_BLOBS: undefined, ...environment },
+    ...options,
+  });
+
+async function sandboxOn(hostId: string, sandboxId: string): Promise<void> {
+  await store.sandboxes.ensure({ sandboxId, tenantId: 'default', state: 'stopped', hostId, containerName: sandboxId, volumeName: sandboxId, options: {} });
+}
+
+test('hosts are listed and shown, drained, resumed and removed', async () => {
+  expect((await line(['ls'])).out).toBe('No hosts.\n');
+  await store.hosts.beat('a', LOST_MS);
+  await store.fleet.describe('a', { version: '9.9.9', runtimes: ['runc', 'runsc'], memoryBytes: 4 * 2 ** 30, cpus: 2 });
+  await sandboxOn('a', 'sbx_1');
+  const [head, row] = (await line(['ls'])).out.split('\n');
+  expect(head).toMatch(/^HOST {2}STATE {2}SANDBOXES {2}MEMORY +VERSION {2}HEARD$/);
+  expect(row).toMatch(/^a +there +1 +0 of 4096 MB +9\.9\.9 /);
+  expect((await line(['show', 'a'])).out).toContain('version 9.9.9, 2 processors, runtimes runc, runsc\n');
+  expect(JSON.parse((await line(['show', 'a', '--json'])).out)).toMatchObject({ hostId: 'a', isThere: true, sandboxes: { stopped: 1 } });
+
+  expect(await line(['drain', 'a', '--no-wait'])).toMatchObject({
+    code: 0,
+    out: 'Host "a" is being drained. See how far it is: longshore hosts drain a\n',
+    err: 'No other host is there that takes sandboxes: calls that need one wait until there is.\n',
+  });
+  expect((await line(['ls'])).out).toMatch(/^a +draining /m);
+  const removed = await line(['remove', 'a']);
+  expect([removed.code, removed.err]).toEqual([2, expect.stringContaining('"a" cannot be removed: a worker of it is there; these sandboxes are on it: sbx_1')]);
+  expect((await line(['resume', 'a'])).out).toBe('Host "a" takes sandboxes again, in 10 seconds at the latest.\n');
+  expect((await line(['ls'])).out).toMatch(/^a +there /m);
+});
+
+test('drain says what is left and why until nothing is; an interrupt ends only the showing', async () => {
+  await store.hosts.beat('b', LOST_MS);
+  await sandboxOn('b', 'sbx_2');
+  const interrupt = new AbortController();
+  const watching = line(['drain', 'b'], { interrupt: interrupt.signal });
+  interrupt.abort();
+  expect(await watching).toMatchObject({ code: 130 });
+  expect(await store.fleet.hosts(LOST_MS, 'b')).toMatchObject([{ drainingSince: expect.any(String) }]);
+
+  const again = line(['drain', 'b', '--json']);
+  const row = (await store.sandboxes.get('sbx_2'))!;
+  await store.sandboxes.change('sbx_2', row.generation, { state: 'archived', archive: { files: { blobId: 'b', bytes: 1, sha256: 'x' } } });
+  const { out, code } = await again;
+  expect(code).toBe(0);
+  expect(JSON.parse(out.trim().split('\n').at(-1)!)).toMatchObject({ left: [] });
+});
+
+test('hosts that nobody knows, and archives that other hosts could not read, are refused', async () => {
+  const unknown = await line(['drain', 'nowhere']);
+  expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('nothing is known of a host "nowhere"')]);
+  await store.hosts.beat('c', LOST_MS);
+  const files = { environment: { LONGSHORE_BLOBS: 'file:///var/blobs' } };
+  const refused = await line(['drain', 'c', '--no-wait'], files);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('other hosts cannot read the directory file:///var/blobs if it is of one machine')]);
+  expect(await store.fleet.hosts(LOST_MS, 'c')).not.toMatchObject([{ drainingSince: expect.any(String) }]);
+  expect((await line(['drain', 'c', '--no-wait', '--shared-directory'], files)).code).toBe(0);
+});

@@ -1,0 +1,28 @@
+import { createOwnEngine } from '../../../scripts/own-engine.ts';
+import { loadConfig } from '../../../src/platform/config.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
+
+/** `DOCKERD` names another engine than the one on PATH. */
+const program = process.env['DOCKERD'] ?? 'dockerd';
+export const missing =
+  process.geteuid?.() !== 0
+    ? 'only root can start a second engine'
+    : (await runCommand(program, ['--version'])).code === 0
+      ? undefined
+      : `there is no ${program}`;
+export const testWithTwoEngines = missing === undefined ? test : test.skip;
+
+/** A title that says why the test is left out. */
+export const titled = (title: string) => `${title}${missing === undefined ? '' : ` (left out: ${missing})`}`;
+
+/** Another engine beside that of the environment, with the image of sandboxes. */
+export async function secondEngine() {
+  const engine = await createOwnEngine({ program });
+  await engine.start({ liveRestore: false });
+  await engine.takeImage(loadConfig().LONGSHORE_SANDBOX_IMAGE);
+  const containers = async () => (await runCommand('docker', ['--host', engine.host, 'ps', '--format', '{{.Names}}'])).stdout.split('\n').filter(Boolean);
+  return { ...engine, containers };
+}
+
+/** The shortest that the setting takes. */
+export const LOST = { LONGSHORE_HOST_LOST_AFTER: '30s' };

@@ -1,0 +1,115 @@
+import type { SandboxState } from '../../../src/store/sandbox-rows.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { until } from '../../e2e/support.ts';
+import { newCall, newConversation, newId, useTestStore } from '../support.ts';
+
+let store: Store;
+useTestStore((opened) => ({ store } = opened));
+
+const GIB = 2 ** 30;
+const LOST_MS = 60_000;
+
+/** Hosts of one test; those of other tests are made silent. */
+async function hosts(memory: Record<string, number>, runtimes = ['runc']): Promise<void> {
+  for (const { hostId } of await store.fleet.hosts(LOST_MS)) await store.fleet.setDraining(hostId, true);
+  for (const [hostId, memoryBytes] of Object.entries(memory)) {
+    await store.hosts.beat(hostId, LOST_MS);
+    await store.fleet.describe(hostId, { version: '1', runtimes, memoryBytes, cpus: 2 });
+  }
+}
+
+async function sandbox(
+  hostId: string,
+  { state = 'running', memoryMb = 1024 }: { state?: SandboxState; memoryMb?: number } = {},
+): Promise<{ sandboxId: string; conversationId: string }> {
+  const conversationId = await newConversation(store);
+  const sandboxId = newId('sbx');
+  const names = { containerName: `c-${sandboxId}`, volumeName: `v-${sandboxId}` };
+  await store.sandboxes.ensure({ sandboxId, conversationId, tenantId: 'default', state, hostId, ...names, options: { memoryMb } });
+  return { sandboxId, conversationId };
+}
+
+const candidates = (more: { runtime?: string } = {}) => store.fleet.candidates({ sandboxId: newId('sbx'), ...more }, LOST_MS);
+const name = (host: string) => `${host}-${newId('sbx')}`;
+
+test('hosts are ordered by the memory limits of their sandboxes with processes, as a part of their memory', async () => {
+  const [small, large] = [name('small'), name('large')];
+  await hosts({ [small]: 4 * GIB, [large]: 8 * GIB });
+  await sandbox(small);
+  await sandbox(large);
+  await sandbox(large, { state: 'frozen', memoryMb: 512 });
+  for (const state of ['hibernated', 'stopped', 'archived', 'destroyed', 'lost'] as const) await sandbox(large, { state, memoryMb: 4096 });
+  expect(await candidates()).toEqual([
+    { hostId: large, load: 1.5 / 8 },
+    { hostId: small, load: 1 / 4 },
+  ]);
+});
+
+test('a host that is being drained, is silent, says nothing of itself or lacks the runtime gets no sandbox', async () => {
+  const [good, drained, silent] = [name('good'), name('drained'), name('silent')];
+  await hosts({ [good]: GIB, [drained]: GIB }, ['runc', 'runsc']);
+  await store.hosts.beat(silent, LOST_MS);
+  expect(await store.fleet.setDraining(drained, true)).toBe(true);
+  expect(await candidates({ runtime: 'runsc' })).toEqual([{ hostId: good, load: 0 }]);
+  expect(await candidates({ runtime: 'kata' })).toEqual([]);
+  await until(async () => (await store.fleet.candidates({ sandboxId: 'sbx' }, 1)).length === 0, 'nobody was heard of in the last millisecond');
+  await store.fleet.setDraining(drained, false);
+  expect(await candidates()).toHaveLength(2);
+});
+
+test('work that any host may do, such as an import, is given to none that is being drained', async () => {
+  const [host, workerId] = [name('host'), newId('sbx')];
+  await hosts({ [host]: GIB });
+  await store.hosts.announce({ workerId, hostId: host, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
+  expect(await store.hosts.list()).toMatchObject([{ workerId }]);
+  await store.fleet.setDraining(host, true);
+  expect(await store.hosts.list()).toEqual([]);
+  expect(await store.hosts.list(host)).toMatchObject([{ workerId }]);
+});
+
+test('a sandbox that is on a host has its place; one that is archived has none', async () => {
+  const host = name('host');
+  await hosts({ [host]: GIB });
+  const there = await sandbox(host, { state: 'stopped' });
+  const archived = await sandbox(host, { state: 'archived' });
+  expect(await store.fleet.candidates(there, LOST_MS)).toEqual([]);
+  expect(await store.fleet.candidates({ ...there, sandboxId: 'another' }, LOST_MS)).toEqual([]);
+  expect(await store.fleet.candidates(archived, LOST_MS)).toHaveLength(1);
+});
+
+test('a worker learns with each beat whether its host is being drained, and whether others are there', async () => {
+  const [own, other] = [name('own'), name('other')];
+  const soon = 200;
+  await until(async () => !(await store.hosts.beat(own, soon)).hasOthers, 'the hosts of other tests are silent');
+  await store.hosts.beat(other, soon);
+  expect(await store.hosts.beat(own, LOST_MS)).toMatchObject({ isDraining: false, hasOthers: true });
+  await store.fleet.setDraining(own, true);
+  expect(await store.hosts.beat(own, LOST_MS)).toMatchObject({ isDraining: true });
+});
+
+test('a host is forgotten only when it is silent and nothing is on it', async () => {
+  const host = name('host');
+  await hosts({ [host]: GIB });
+  const { sandboxId } = await sandbox(host);
+  expect(await store.fleet.hosts(LOST_MS, host)).toMatchObject([{ hostId: host, isThere: true, sandboxes: { running: 1 }, snapshots: 0, reservedBytes: GIB }]);
+  expect(await store.fleet.forget(host, LOST_MS)).toBe(false);
+  await store.sandboxes.remove(sandboxId);
+  expect(await store.fleet.forget(host, LOST_MS)).toBe(false);
+  await until(async () => store.fleet.forget(host, 1), 'it has been silent for a millisecond');
+  expect(await store.fleet.hosts(LOST_MS, host)).toEqual([]);
+  expect(await store.fleet.setDraining(host, true)).toBe(false);
+});
+
+test('a sandbox is in use while a call in it runs, and otherwise while code waits for its calls', async () => {
+  const { conversationId } = await sandbox(name('host'));
+  expect(await store.sandboxUses.inUse(conversationId)).toBe('no');
+  const call = await newCall(store, conversationId);
+  expect(await store.sandboxUses.inUse(conversationId)).toBe('no');
+  await store.toolCalls.claim(call.callId, call.hash);
+  expect(await store.sandboxUses.inUse(conversationId)).toBe('works');
+  const method = { ...call, callId: newId('call'), parentCallId: call.callId, number: 1 };
+  await store.toolCalls.proposeMethod(method, []);
+  expect(await store.sandboxUses.inUse(conversationId)).toBe('waits');
+  await store.toolCalls.claim(method.callId, method.hash);
+  expect(await store.sandboxUses.inUse(conversationId)).toBe('works');
+});
