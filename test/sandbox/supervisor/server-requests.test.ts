@@ -154,6 +154,36 @@ test('a question that the worker refuses is an error for the server', async () =
   });
 });
 
+test('a server that may ask the model is told so, and gets what the worker answers; its own environment does not show it', async () => {
+  const asked: MethodCall[] = [];
+  const answers = [{ ok: { role: 'assistant' } }, { error: { code: 'REFUSED', message: 'no' } }, { error: { code: 'TOOL_FAILED', message: 'no budget' } }];
+  const onMethodCall = (each: MethodCall) => {
+    asked.push(each);
+    void supervisor.handle.answerMethod(each.execId, each.number, answers.shift() ?? { ok: null });
+  };
+  const thinking = { ...server, name: 'thinking', maySample: true as const };
+  const think = (execId: string) => supervisor.handle.callServer(thinking, { method: 'tools/call', params: { name: 'think' } }, { execId, onMethodCall });
+  const texts: unknown[] = [];
+  for (const execId of ['call_m-1', 'call_m-2', 'call_m-3']) texts.push(await think(execId));
+  expect(asked[0]).toEqual({
+    execId: 'call_m-1',
+    number: 1,
+    tool: 'sampling/createMessage',
+    arguments: { messages: [{ role: 'user', content: { type: 'text', text: 'How high is the tide?' } }], maxTokens: 50 },
+    repeated: false,
+  });
+  const told = ['{"role":"assistant"}', '{"code":-1,"message":"no"}', '{"code":-32603,"message":"no budget"}'];
+  expect(texts).toMatchObject(told.map((text) => ({ outcome: 'answered', result: { content: [{ text }] } })));
+  const environment = await supervisor.handle.callServer(thinking, { method: 'tools/call', params: { name: 'environment' } });
+  expect(environment).toMatchObject({ result: { content: [{ text: '' }] } });
+});
+
+test('a server that may not ask the model is told that this is not offered', async () => {
+  expect(await call('think', {}, 'call_m-4')).toMatchObject({
+    result: { content: [{ text: '{"code":-32601,"message":"sampling/createMessage is not offered"}' }] },
+  });
+});
+
 test('what the server says about itself comes with the list of its tools alone', async () => {
   const answer = (method: string, params: JsonObject) => supervisor.handle.callServer(server, { method, params });
   expect(await answer('tools/list', {})).toMatchObject({ server: { name: 'guest', version: '2.0.0', offers: ['tools'], instructions: 'Count.' } });

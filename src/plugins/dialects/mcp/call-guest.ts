@@ -14,13 +14,15 @@ interface Parts {
 
 /** Makes the functions of tools that call a server in the sandbox. An error says whether the call was made. */
 export function createGuestCaller({ name, server, program }: Parts): RunServerTool {
-  return (tool) => ({ isolation: 'container', execute: (input, context) => call(tool, input, context) });
+  const { sampling } = server;
+  const asks = sampling && { mayAskModel: true as const };
+  return (tool) => ({ isolation: 'container', ...asks, execute: (input, context) => call(tool, input, context) });
 
   async function call({ name: tool, request, result }: ServerCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
     const timeoutMs = limitOf(server, tool);
     const answer = await context.sandbox.callServer(program(), request(input), {
       timeoutMs,
-      asks: true,
+      asks: { server: name, ...(sampling && { sampling }) },
       onProgress: (line) => context.heartbeat(line),
       onRestart: (why) => context.note(restartNote(name, why)),
     });

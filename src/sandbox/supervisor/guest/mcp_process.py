@@ -26,10 +26,13 @@ _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
 _MAX_LOGGED = 1_000
 _MAX_INSTRUCTIONS = 10_000
-# Of a question, as JSON. The worker accepts less, and tells the server so.
-_MAX_QUESTION = 256 * 1024
 _INVALID_REQUEST = -32600
 _INVALID_PARAMS = -32602
+# What a server may ask of its worker, and its largest size as JSON. The worker accepts less, and tells the server so.
+_QUESTIONS = {'elicitation/create': 256 * 1024, 'sampling/createMessage': 900_000}
+_MAY_SAMPLE = 'LONGSHORE_MCP_SAMPLING'
+# For the reasons of a worker that does not answer. All others say that the question is not valid.
+_CODES = {'REFUSED': -1, 'TOOL_FAILED': -32603}
 
 
 class Request:
@@ -67,8 +70,10 @@ class ServerProcess:
         self._writing = threading.Lock()
         self._words = b''
         self._noise = (0.0, 0)
+        self._may_sample = _MAY_SAMPLE in os.environ
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        env = {name: value for name, value in os.environ.items() if name != _MAY_SAMPLE}
+        self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=env)
         self._stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]
         self._stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
         self._stderr: IO[bytes] = self._process.stderr  # type: ignore[assignment]
@@ -78,11 +83,10 @@ class ServerProcess:
 
     def greet(self) -> None:
         """Raises with the reason when the server cannot be initialized."""
-        about = {
-            'protocolVersion': _VERSION,
-            'capabilities': {'elicitation': {'form': {}, 'url': {}}, 'roots': {}},
-            'clientInfo': {'name': 'longshore', 'version': '0.1.0'},
-        }
+        capabilities: dict[str, Any] = {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}
+        if self._may_sample:
+            capabilities['sampling'] = {}
+        about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
         greeting = Request('longshore-greeting', 'initialize', about)
         self.ask(greeting)
         line = None
@@ -129,7 +133,8 @@ class ServerProcess:
             del self._asked[number]
         error = result.get('error')
         if isinstance(error, dict):
-            self._send({'id': message_id, 'error': {'code': _INVALID_PARAMS, 'message': str(error.get('message'))}})
+            code = _CODES.get(str(error.get('code')), _INVALID_PARAMS)
+            self._send({'id': message_id, 'error': {'code': code, 'message': str(error.get('message'))}})
         else:
             self._send({'id': message_id, 'result': result.get('ok')})
 
@@ -178,7 +183,7 @@ class ServerProcess:
             return
         if 'method' not in message:
             self._settle(message)
-        elif 'id' in message and message['method'] == 'elicitation/create':
+        elif 'id' in message and self._may_ask(message['method']):
             self._ask(message)
         elif 'id' in message:
             self._serve(message)
@@ -211,16 +216,19 @@ class ServerProcess:
             return self.about
         return {**self.about, 'offers': self.offers, 'instructions': self.instructions}
 
+    def _may_ask(self, method: object) -> bool:
+        return method == 'elicitation/create' or (method == 'sampling/createMessage' and self._may_sample)
+
     def _ask(self, message: dict[str, Any]) -> None:
         """A program does not say during which request it asks. All of them are of the same sandbox; the newest counts."""
-        params = message.get('params')
+        method, params = message['method'], message.get('params')
         with self._lock:
             request = next((each for each in reversed(list(self._open.values())) if each.asks), None)
-            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _MAX_QUESTION
+            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _QUESTIONS[method]
             if request is not None and is_valid:
                 self._questions += 1
                 self._asked[self._questions] = (request, message['id'])
-                request.tell('ask', number=self._questions, params=params)
+                request.tell('ask', number=self._questions, method=method, params=params)
                 return
         if request is None:
             error = {'code': _INVALID_REQUEST, 'message': 'no call is in progress in which it could be asked'}

@@ -3,8 +3,10 @@ then its program. Its clients (as_guest/server_request.py) each bring one reques
 answers questions of the server during the request, `channel`: the path of a socket and a token.
 
 Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, `ask`
-(the server asks a person; the client sends a line with its `number` and the `answer`), and last `answer`, `error`, `failed` (the request was not
-made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled.
+(the server asks a person or the model, by its `method`; the client sends a line with its `number` and the `answer`), and last `answer`, `error`,
+`failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled.
+
+The server may ask the model where the variable LONGSHORE_MCP_SAMPLING is set.
 
 Stdout gets a line whenever the server's tools may have changed: when its length has grown, the worker lists them again."""
 
