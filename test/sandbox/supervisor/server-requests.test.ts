@@ -191,6 +191,25 @@ test('what the server says about itself comes with the list of its tools alone',
   expect(await answer('tools/call', COUNT.params)).not.toHaveProperty('server.instructions');
 });
 
+test('a server that tells of changed resources says so, and each change is a reason for the worker to look', async () => {
+  const lively = { ...server, name: 'lively', env: { LIVELY: 'yes' } };
+  const ask = (method: string, params: JsonObject) => supervisor.handle.callServer(lively, { method, params });
+  expect(await ask('tools/list', {})).toMatchObject({ server: { offers: ['tools', 'resources', 'tasks', 'subscriptions'] } });
+  expect(await supervisor.handle.serverMark('lively')).toBe('');
+  await ask('resources/subscribe', { uri: 'tide://north' });
+  await until(async () => (await supervisor.handle.serverMark('lively')) !== '');
+});
+
+test('a request that waits for the result of a task cancels the task when it is ended', async () => {
+  const before = await log();
+  const execId = 'call_t-1';
+  const waiting = supervisor.handle.callServer(server, { method: 'tasks/result', params: { taskId: 'task-1' } }, { execId });
+  await until(async () => (await log()) === `${before}waits\n`);
+  await supervisor.handle.kill(execId);
+  expect(await waiting).toEqual({ outcome: 'killed' });
+  await until(async () => (await log()) === `${before}waits\ncancelled\ncancels task-1\n`);
+});
+
 test('the home of the sandbox is the root of the server, and what it logs is read with its stderr', async () => {
   expect(await call('roots', {}, 'call_r-1')).toMatchObject({
     result: { content: [{ text: expect.stringMatching(/^\{"roots":\[\{"uri":"file:\/\/\/[^"]+","name":"home of the sandbox"\}\]\}$/) }] },

@@ -13,6 +13,8 @@ import threading
 import time
 from urllib.parse import quote
 
+from mcp_words import log, names_of, tell_change
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, Any
@@ -24,7 +26,6 @@ _MAX_MESSAGE = 8 * 1024 * 1024
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
-_MAX_LOGGED = 1_000
 _MAX_INSTRUCTIONS = 10_000
 _INVALID_REQUEST = -32600
 _INVALID_PARAMS = -32602
@@ -101,7 +102,7 @@ class ServerProcess:
             raise RuntimeError('its answer to initialize is not an object')
         known, offers, words = (line['result'].get(name) for name in ('serverInfo', 'capabilities', 'instructions'))
         self.about = known if isinstance(known, dict) else {}
-        self.offers = list(offers) if isinstance(offers, dict) else []
+        self.offers = names_of(offers) if isinstance(offers, dict) else []
         self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
         self._send({'method': 'notifications/initialized'})
 
@@ -123,6 +124,9 @@ class ServerProcess:
             self._forget_questions(request)
         if under_way:
             self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
+        # Who waits for the result of a task is its call.
+        if under_way and request.method == 'tasks/result':
+            self._send({'id': f'{request.id}-cancel', 'method': 'tasks/cancel', 'params': {'taskId': request.params.get('taskId')}})
 
     def answer(self, request: Request, number: int, result: dict[str, Any]) -> None:
         """Passes on the answer to a question that the server asked during this request: its `ok`, or why there is none."""
@@ -190,9 +194,11 @@ class ServerProcess:
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
         elif message['method'] == 'notifications/message':
-            _log(message.get('params'))
+            log(message.get('params'))
         elif message['method'] == 'notifications/tools/list_changed':
             tell_change('the server says that its tools have changed')
+        elif message['method'] == 'notifications/resources/updated':
+            tell_change('resource')
 
     def _settle(self, message: dict[str, Any]) -> None:
         request_id = message.get('id')
@@ -284,15 +290,3 @@ class ServerProcess:
         """Also ends what it has started: the program may be only the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def _log(params: object) -> None:
-    """What the server logs is read where its stderr is read."""
-    if isinstance(params, dict):
-        data = params.get('data')
-        text = data if isinstance(data, str) else json.dumps(data)
-        print(f'[{params.get("level")}] {text[:_MAX_LOGGED]}', file=sys.stderr, flush=True)
-
-
-def tell_change(text: str) -> None:
-    os.write(1, text.encode() + b'\n')

@@ -8,7 +8,8 @@ Reports to a client are lines of JSON: `restarted` where an earlier server had e
 
 The server may ask the model where the variable LONGSHORE_MCP_SAMPLING is set.
 
-Stdout gets a line whenever the server's tools may have changed: when its length has grown, the worker lists them again."""
+Stdout gets a line whenever the server's tools, or resources that it is subscribed to, may have changed: when its length has grown, the worker looks at
+them again."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
-from mcp_process import Request, ServerProcess, tell_change
+from mcp_process import Request, ServerProcess
+from mcp_words import tell_change
 
 # A server that could not be started is not tried again sooner.
 _PATIENCE = 2.0
