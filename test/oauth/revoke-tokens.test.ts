@@ -43,7 +43,7 @@ test.each([
 ])('a client with a secret proves itself as the server wants it: %s', async (method, proof) => {
   authorization.metadata['revocation_endpoint_auth_methods_supported'] = [method];
   const known = await desk.rows.tokens.get(ADA);
-  const { tokens } = known?.secret as { tokens: JsonObject };
+  const { tokens } = known!.secret as { tokens: JsonObject };
   await desk.rows.tokens.put(ADA, { ...known!, secret: { tokens, client: { client_id: 'own', client_secret: 'word' } } });
   expect(await end()).toMatchObject({ outcome: 'revoked' });
   expect(authorization.last['revoke']).toEqual({ token: tokens['access_token'], token_type_hint: 'access_token', ...proof });
