@@ -96,7 +96,7 @@ class Served {
       onChange,
       hooks,
       instead,
-      session: (user) => this.sessions.opened(user),
+      session: (user, isNeeded) => (isNeeded ? this.sessions.of(user) : this.sessions.opened(user)),
     });
     if (this.isEnabled) this.listInTurn();
     else this.first.resolve();

@@ -34,8 +34,11 @@ interface Parts {
   hooks: Pick<PluginDetails, 'restart' | 'setEnabled' | 'inConversation' | 'lookInto'>;
   /** The tool of a server that lists none. */
   instead?: Tool;
-  /** The open connection for a conversation, over which changes of watched resources come. Absent for servers in sandboxes, which are looked into. */
-  session?: (conversation: PluginConversation) => Pick<Session, 'follow'> | Promise<Pick<Session, 'follow'>> | undefined;
+  /**
+   * The connection for a conversation, over which changes of watched resources come; undefined where there is none, and none `isNeeded`. Absent for servers in sandboxes,
+   * which are looked into.
+   */
+  session?: (conversation: PluginConversation, isNeeded: boolean) => Pick<Session, 'follow'> | Promise<Pick<Session, 'follow'>> | undefined;
 }
 
 const MOST_ALERTS = 20;
@@ -117,8 +120,9 @@ async function changesFor(conversation: PluginConversation, name: string, sessio
   if (!store) return undefined;
   const watched = await watchedIn(store);
   // The step does not wait for a connection.
-  void Promise.resolve(session?.(conversation)).then(
-    (opened) => opened?.follow(conversationId, Object.keys(watched), store),
+  const uris = Object.keys(watched);
+  void Promise.resolve(session?.(conversation, uris.length > 0)).then(
+    (opened) => opened?.follow(conversationId, uris, store),
     () => undefined,
   );
   return tellWatched(name, watched);
