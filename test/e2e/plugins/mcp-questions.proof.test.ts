@@ -38,11 +38,11 @@ beforeAll(async () => {
       plugin: { say: 'Very high.', usage: { inputTokens: 300, outputTokens: 20 } },
     },
     musing: {
-      mcp: { inner: { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeout: '3s', sampling: 'ask' } },
-      tools: ['inner:*'],
+      mcp: { muse: { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeout: '3s', sampling: 'ask' } },
+      tools: ['muse:*'],
       budget: { tokens: 100_000 },
       sandbox: { idle: { freeze: '200ms' }, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
-      steps: [{ call: 'inner:think' }, { say: 'Thought.' }],
+      steps: [{ call: 'muse:think' }, { say: 'Thought.' }],
       plugin: { say: 'Very high.', usage: { inputTokens: 300, outputTokens: 20 } },
     },
     lost: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book', expect: { isError: true } }, { say: 'Lost.' }] },
@@ -174,9 +174,9 @@ test('a server in the sandbox asks the model once a person has allowed it, also 
   const chat = await start('musing');
   const { callId, data } = await untilAsked(chat);
   expect(data).toMatchObject({
-    tool: 'inner:elicitation/create',
+    tool: 'muse:elicitation/create',
     arguments: {
-      server: 'inner',
+      server: 'muse',
       message: 'It wants to ask the model of this conversation, at the cost of the conversation, and gets the answer:\n\nuser: How high is the tide?',
     },
   });

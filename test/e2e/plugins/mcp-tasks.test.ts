@@ -35,7 +35,7 @@ test('a call that is a task is followed by the next worker when its worker was k
   worker = installation.startWorker();
   await worker.ready;
   expect(await chat.reply()).toBe('Landed.');
-  expect((await resultsOf(chat))[0]).toEqual({ type: 'text', text: 'back' });
+  expect((await resultsOf(chat))[0]).toMatchObject({ text: 'back', isError: false });
   expect(lively.asked).toEqual(['call sail as a task', 'result of task-1']);
   await chat.close();
 });
