@@ -5,6 +5,7 @@ import type { SandboxServer, ServerAnswer, ServerRequest } from '../../../sandbo
 import type { ToolContext } from '../../api/define-plugin.ts';
 import { asTask, taskIn } from './call-as-task.ts';
 import { limitOf } from './call-limits.ts';
+import { noteRestart } from './offers/watched-resources.ts';
 import type { ServerCall, TaskUse } from './offers/server-call.ts';
 import type { RunServerTool } from './server-tools.ts';
 
@@ -34,7 +35,10 @@ export function createGuestCaller({ name, server, program }: Parts): RunServerTo
       timeoutMs,
       asks: { server: name, ...(sampling && { sampling }) },
       onProgress: (line) => context.heartbeat(line),
-      onRestart: (why) => context.note(restartNote(name, why)),
+      onRestart: async (why) => {
+        await noteRestart(context.store);
+        await context.note(restartNote(name, why));
+      },
     });
     if (answer.outcome === 'answered') return answer.result;
     const problem = problemOf(answer, name, timeoutMs);

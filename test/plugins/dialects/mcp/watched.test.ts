@@ -1,5 +1,6 @@
-import type { PluginStore } from '../../../../src/plugins/api/define-plugin.ts';
+import type { PluginStore, ToolContext } from '../../../../src/plugins/api/define-plugin.ts';
 import type { PluginConversation } from '../../../../src/plugins/api/plugin.ts';
+import { createGuestCaller } from '../../../../src/plugins/dialects/mcp/call-guest.ts';
 import { createListsOfConversations } from '../../../../src/plugins/dialects/mcp/lists-of-conversations.ts';
 import { until } from '../../../sandbox/supervisor/local-supervisor.ts';
 import { createLively, type Lively } from './lively-server.ts';
@@ -38,8 +39,8 @@ test('a resource that a conversation watches and that changes is told in each st
   expect(await step('conv_2', memoryStore())).toBeUndefined();
   expect(await call(bench, 'read_resource', { uri: NORTH }, { store })).toEqual({ content: [{ type: 'text', text: `${NORTH}:\nlow` }] });
   expect(await step()).toBeUndefined();
-  // The connection follows it already.
-  expect(times(`subscribe ${NORTH}`)).toBe(2);
+  // The connection follows it already; the model has read it.
+  expect(times(`subscribe ${NORTH}`)).toBe(3);
 });
 
 test('what changed while no worker heard of it is found by its content, over the next connection', async () => {
@@ -128,6 +129,25 @@ describe('in the sandbox', () => {
     become('low');
     await look();
     expect(await step()).toBe(TOLD);
+  });
+
+  test('a server that a call finds started anew has all that is watched read and subscribed to again', async () => {
+    await call(bench, 'watch_resource', { uri: NORTH }, { store });
+    const notes: string[] = [];
+    const run = createGuestCaller({ name: 'fix', server: { timeoutMs: 10_000 } as never, program: () => ({}) as never });
+    const callServer = async (_program: unknown, _request: unknown, { onRestart }: { onRestart: (why: string) => Promise<void> }) => {
+      await onRestart('it had ended');
+      return { outcome: 'answered', result: {}, server: {} };
+    };
+    const context = { sandbox: { callServer }, store, note: async (text: string) => void notes.push(text) } as unknown as ToolContext;
+    await run({ name: 'go', run: (_input, ask) => ask({ method: 'tools/call', params: {} }) }).execute({}, context);
+    expect(notes).toEqual(['The MCP server fix is started again, since it had ended: what it had in its memory is gone.']);
+    expect(await step()).toBe(TOLD);
+    // Here, the step has a connection that follows it, too.
+    await until(async () => times(`subscribe ${NORTH}`) === 2);
+    await call(bench, 'read_resource', { uri: NORTH }, { store });
+    expect(times(`subscribe ${NORTH}`)).toBe(3);
+    expect(await step()).toBeUndefined();
   });
 
   test('what cannot be read any more counts as changed', async () => {

@@ -13,7 +13,7 @@ import { defineTool, type ToolResult } from '../../../api/define-plugin.ts';
 import { completionTool } from './completion-tool.ts';
 import { partOf } from './part-of.ts';
 import type { OfferedTool, Reading, ServerCall } from './server-call.ts';
-import { noteRead, readingOf } from './watched-resources.ts';
+import { readFor, readingOf } from './watched-resources.ts';
 import { watchTool } from './watch-tool.ts';
 
 /** What a server offers in addition to tools; `subscriptions`: it tells of changed resources, `tasks`: it makes calls of its tools tasks. */
@@ -69,8 +69,7 @@ function resourceTools(reading: Reading, areWatched: boolean): OfferedTool[] {
       ),
       run: async (input, ask, { store }) => {
         const at = uri.parse(input['uri']);
-        const given = await ask(readingOf(at));
-        if (areWatched) await noteRead(store, at, given);
+        const given = await (areWatched ? readFor(store, at, ask) : ask(readingOf(at)));
         return { content: ReadResourceResultSchema.parse(given).contents.map((resource) => partOf({ type: 'resource', resource })) };
       },
     },

@@ -45,8 +45,24 @@ export async function unwatch(store: WatchStore, uri: string): Promise<boolean> 
   return change(store, ({ [uri]: known, ...others }) => known && others);
 }
 
+/** Reads a resource for the model. One that is watched is subscribed to again, since its server may have been started anew. */
+export async function readFor(store: WatchStore, uri: string, ask: Ask): Promise<JsonObject> {
+  if (!Object.hasOwn(await watchedIn(store), uri)) return ask(readingOf(uri));
+  const given = await subscribed(uri, ask);
+  await noteRead(store, uri, given);
+  return given;
+}
+
+/** The server was started anew, and does not know what is watched: the model is told to read all of it again. */
+export async function noteRestart(store: WatchStore): Promise<void> {
+  await change(store, (watched) => {
+    const all = Object.entries(watched).map(([uri, { digest }]) => [uri, { digest, changed: true }] as const);
+    return all.length === 0 ? undefined : Object.fromEntries(all);
+  });
+}
+
 /** The model has read a resource: what is told of it is up to date. */
-export async function noteRead(store: WatchStore, uri: string, given: JsonObject): Promise<void> {
+async function noteRead(store: WatchStore, uri: string, given: JsonObject): Promise<void> {
   await change(store, (watched) => (Object.hasOwn(watched, uri) ? { ...watched, [uri]: { digest: digestOf(given) } } : undefined));
 }
 
