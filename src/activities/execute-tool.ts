@@ -20,6 +20,7 @@ import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-convers
 import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { subAgentOf } from '../tool-calls/run/sub-agents.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
+import { hostsOfQuestions } from '../tool-calls/run/tool-context.ts';
 import { ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
@@ -63,7 +64,8 @@ export function createExecuteTool(parts: Parts) {
     }
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args, registry);
-    using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, log, ...(runAtOnce && { runAtOnce }) });
+    const hosts: DeskParts['hosts'] = (signal) => hostsOfQuestions({ args, agent, models, store }, signal);
+    using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, hosts, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(store, args, log);
     const isNested = within !== undefined;
     const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested, models, agent };

@@ -11,7 +11,7 @@ const DEFINITIONS = join(import.meta.dirname, '../../setup');
 
 export interface PinnedPackagesOptions {
   /** A directory of `setup/`. */
-  name: 'node' | 'postgres' | 'mcp-conformance';
+  name: 'node' | 'postgres' | 'mcp-conformance' | 'mcp-servers';
   /** The directory of caches. */
   home: string;
   log: (line: string) => void;

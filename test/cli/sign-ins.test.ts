@@ -37,7 +37,9 @@ test('sign-ins are listed without their tokens, and ended with what the server h
   expect(JSON.parse(json)).toMatchObject([{ ...place, scope: 'notes' }]);
   expect(json).not.toContain('canary');
   expect((await line('end', 'desk', '--user', 'ada')).out).toBe(
-    'ada of the tenant default is signed out at desk. The authorization server may still list Longshore there.\n',
+    'ada of the tenant default is signed out at desk. The tokens could not be revoked at its authorization server: ' +
+      'This was encrypted with the key "key", which this process does not have (it has none). Add that key to LONGSHORE_ENCRYPTION_KEYS of every worker, ' +
+      'service and client, and start them again. They hold there until they end, or until the user removes Longshore there.\n',
   );
   expect(await store.signIns.tokens.get(place)).toBeUndefined();
   expect(await store.pluginStore.entry(shelf, 'tools')).toBeUndefined();

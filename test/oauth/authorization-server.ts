@@ -73,6 +73,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     if (pathname === '/.well-known/oauth-authorization-server') return json(response, 200, metadata());
     if (pathname === '/register') return register(response, body);
     if (pathname === '/authorize') return authorize(response, searchParams);
+    if (pathname === '/revoke') return revoke(request, response, new URLSearchParams(body));
     if (pathname === '/token') return token(request, response, new URLSearchParams(body));
     response.writeHead(404).end();
   }
@@ -125,6 +126,16 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     if (held?.clientId !== given.get('client_id')) return json(response, 400, { error: 'invalid_grant' });
     const { user, scope, clientId } = held;
     json(response, 200, { ...issue({ user, scope, clientId }), refresh_token: renewal({ user, scope, clientId }) });
+  }
+
+  function revoke({ headers }: IncomingMessage, response: ServerResponse, given: URLSearchParams): void {
+    server.asked.push(`revoke:${given.get('token_type_hint') ?? ''}`);
+    server.last['revoke'] = { ...Object.fromEntries(given), ...(headers.authorization !== undefined && { authorization: headers.authorization }) };
+    const { fail } = server;
+    if (fail) return void response.writeHead(fail.status, { 'content-type': 'application/json' }).end(fail.body);
+    access.delete(given.get('token') ?? '');
+    refresh.delete(given.get('token') ?? '');
+    response.writeHead(200).end();
   }
 
   function tokenOfClient({ headers }: IncomingMessage, response: ServerResponse, given: URLSearchParams): void {

@@ -111,7 +111,7 @@ describe('a call that waits for a sign-in', () => {
     authorization.expire();
     authorization.forget();
     const [tool] = (await desk.pluginOf('ada')).tools;
-    const isUnmade = (callId: string) => tool!.isUnmade!(callId);
+    const isUnmade = (callId: string) => tool!.mayGoOn!(callId, {} as never);
     const seen: [string, boolean][] = [];
     desk.person = async (question) => {
       seen.push([linkIn(question), await isUnmade('call_x')]);

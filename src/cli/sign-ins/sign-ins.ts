@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { SignOut } from '../../oauth/revoke-tokens.ts';
 import { loginName } from '../../platform/login-name.ts';
 import { EXIT, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
@@ -47,19 +48,27 @@ function endCommand(cli: Cli): Command {
     .action((server: string, { tenant, user }: { tenant: string; user: string }) =>
       withStore(cli, async ({ audit, pluginStore, signIns }) => {
         const { forgetListOf } = await import('../../plugins/dialects/mcp/sign-in/lists-of-users.ts');
+        const { signOut } = await import('../../oauth/revoke-tokens.ts');
+        const { readOAuthAddresses } = await import('../../oauth/oauth-fetch.ts');
         const place = { tenantId: tenant, userId: user, server };
-        const wasThere = await signIns.tokens.remove(place);
+        const ended = await signOut({ rows: signIns, allowAddresses: readOAuthAddresses(cli.config()) }, place);
         await forgetListOf(pluginStore, place);
-        if (!wasThere) {
+        if (ended.outcome === 'none') {
           printFact(cli, `${user} of the tenant ${tenant} is not signed in at ${server}.`);
           cli.exitCode = EXIT.failed;
           return;
         }
         // The id of the user is not written into the log, since the log cannot be erased.
         await audit.add({ actor: { kind: 'login', id: loginName() ?? 'unknown' }, action: 'user.sign-out', target: server, tenantId: tenant });
-        printFact(cli, `${user} of the tenant ${tenant} is signed out at ${server}. The authorization server may still list Longshore there.`);
+        printFact(cli, `${user} of the tenant ${tenant} is signed out at ${server}. ${whatBecame(ended)}`);
       }),
     );
+}
+
+function whatBecame(ended: Exclude<SignOut, { outcome: 'none' }>): string {
+  const { outcome, issuer = 'its authorization server' } = ended;
+  if (outcome === 'revoked') return `The tokens are revoked at ${issuer}.`;
+  return `The tokens could not be revoked at ${issuer}: ${ended.why}. They hold there until they end, or until the user removes Longshore there.`;
 }
 
 function dayOf(time: Date): string {

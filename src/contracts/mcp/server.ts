@@ -11,7 +11,15 @@ export interface McpLimits {
 }
 /** Whether a server may ask the model of the agent: after a person has allowed each request, or without. */
 export type Sampling = 'ask' | 'allow';
+/** A server that asks during a call. */
+export interface Asking {
+  server: string;
+  /** Absent: it may ask persons only. */
+  sampling?: Sampling;
+}
 interface McpCommand extends McpLimits {
+  /** Absent: it may not ask the model. */
+  sampling?: Sampling;
   command: string;
   args: string[];
   env: Record<string, string>;
@@ -19,8 +27,6 @@ interface McpCommand extends McpLimits {
 /** A program that is reached over its stdin and stdout. One process runs beside the worker, if the operator allows it. */
 export interface McpProgram extends McpCommand {
   where: 'host';
-  /** Absent: it may not ask the model. */
-  sampling?: Sampling;
   /** Its working directory; the worker's own directory when absent. */
   directory?: string;
 }

@@ -1,5 +1,7 @@
 /** The method of the Model Context Protocol with which a server asks the person behind a conversation. No id of a tool can contain the slash. */
 export const QUESTION = 'elicitation/create';
+/** The method with which a server asks the model. */
+export const SAMPLING = 'sampling/createMessage';
 
 /** A JSON object, as in `json.ts`. */
 type Values = { [key: string]: Value };

@@ -44,27 +44,20 @@ const mcpOAuth = z
 const sampling = z
   .enum(['ask', 'allow'])
   .optional()
-  .describe(
-    'Lets the server ask the model of the agent during its calls, within the budget. ask: a person allows each request. Only outside the sandbox. Default: it may not.',
-  );
+  .describe('Lets the server ask the model of the agent during its calls, within the budget. ask: a person allows each request. Default: it may not.');
 /** A server of the Model Context Protocol. */
 export const mcpServer = z.union([
-  z
-    .strictObject({
-      command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
-      args: z.array(z.string()).default([]),
-      env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
-      where: z
-        .enum(['host', 'sandbox'])
-        .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
-      directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
-      sampling,
-      ...callLimits,
-    })
-    .refine(({ where, sampling: may }) => where === 'host' || may === undefined, {
-      path: ['sampling'],
-      message: 'works only for servers outside the sandbox: leave it out',
-    }),
+  z.strictObject({
+    command: z.string().min(1).describe('Program that speaks MCP over its stdin and stdout.'),
+    args: z.array(z.string()).default([]),
+    env: texts.describe('Its environment; ${env.NAME} is filled in when it is started.'),
+    where: z
+      .enum(['host', 'sandbox'])
+      .describe("host: once, beside the worker, if LONGSHORE_HOST_PLUGINS names mcp:<name>. sandbox: in each conversation's sandbox, as its user."),
+    directory: z.string().min(1).optional().describe('Directory that it runs in: relative to this file, or of the sandbox (default its home).'),
+    sampling,
+    ...callLimits,
+  }),
   z
     .strictObject({
       url: z.string().min(1).describe('Address of a server that speaks MCP over streamable HTTP.'),

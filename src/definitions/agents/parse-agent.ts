@@ -109,13 +109,12 @@ function subAgentOf({ budget: { wallTime: wallTimeMs, ...budget }, ...use }: Non
 }
 
 function serverOf({ timeout: timeoutMs, timeouts: toolTimeoutsMs, ...server }: Server, { directory: base }: DefinitionSource): McpServer {
-  const limits = { timeoutMs, ...(toolTimeoutsMs && { toolTimeoutsMs }) };
   const { sampling, ...described } = server;
-  const outside = { ...limits, ...(sampling && { sampling }) };
-  if ('url' in described) return remoteOf(described, outside);
+  const limits = { timeoutMs, ...(toolTimeoutsMs && { toolTimeoutsMs }), ...(sampling && { sampling }) };
+  if ('url' in described) return remoteOf(described, limits);
   const { directory, where, ...program } = described;
   if (where === 'sandbox') return { ...program, where, ...limits, ...(directory !== undefined && { directory }) };
-  return { ...program, where, ...outside, ...(directory !== undefined && { directory: resolve(base, directory) }) };
+  return { ...program, where, ...limits, ...(directory !== undefined && { directory: resolve(base, directory) }) };
 }
 
 type Remote = Omit<Extract<Server, { url: string }>, 'timeout' | 'timeouts' | 'sampling'>;

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import type { Asking } from '../../contracts/mcp/server.ts';
 import type { Question, QuestionAnswer } from '../../contracts/questions/question.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
@@ -85,14 +86,14 @@ export interface ToolSandbox {
   ): Promise<CodeResult>;
   /**
    * Sends a request to an MCP server in the sandbox once for this call, named as `exec` names commands; the server is started if it does not run.
-   * With `asks`, the server may ask the person behind the conversation. Not available in compartments.
+   * With `asks`, the server may ask the person behind the conversation, and the model if that says so. Not available in compartments.
    */
   callServer(
     server: SandboxServer,
     request: ServerRequest,
     options?: Pick<ServerRequestOptions, 'timeoutMs' | 'onProgress' | 'onRestart'> & {
-      /** A person may be asked what the server asks with `elicitation/create`. */
-      asks?: boolean;
+      /** The server, which may ask a person with `elicitation/create`, and with `sampling` the model with `sampling/createMessage`. */
+      asks?: Asking;
       /** Answers a question that the server asks about this request. An error that this throws is the answer. A question may come again when a worker has ended. */
       ask?: (question: ServerQuestion) => Promise<Json>;
     },

@@ -4,7 +4,7 @@ import type { JsonObject, Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { OwnSandbox } from './own-sandbox.ts';
 import type { StepHook } from './step-hook.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { PluginStore, ToolContext } from './tool-context.ts';
 
 /** What a tool's result means for the conversation. `behavior`: recorded, but does not start a step by itself. Results of the others go back to the model. */
 export type ToolKind = 'tool' | 'agent' | 'behavior' | 'multimodal_agent';
@@ -71,8 +71,8 @@ export interface Tool {
   mayAsk?: true;
   /** It is of a server that may ask the model of the agent during a call. Set by Longshore. */
   mayAskModel?: true;
-  /** Whether an earlier attempt at a call is known not to have been made: its server wanted a sign-in first. Set by Longshore. */
-  isUnmade?(callId: string): Promise<boolean>;
+  /** Whether a call may have another attempt though it may not be repeated: its server wanted a sign-in first, or has made it a task. Set by Longshore. */
+  mayGoOn?(callId: string, store: PluginStore): Promise<boolean>;
   /** The tool is run by a client. Set by Longshore. */
   client?: Pick<ClientTool, 'output' | 'timeoutMs' | 'otherwise'>;
   /** Messages of the user call it when they fit its parameters, as `text`; neither a model nor code can call it. Set by Longshore. */

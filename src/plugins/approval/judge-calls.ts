@@ -130,8 +130,8 @@ function identityOf(call: RawCall, tool: RegisteredTool | undefined): Pick<Propo
 }
 
 function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
-  // It may wait for a sign-in for as long as a day, over any number of workers.
-  if (tool.isUnmade) return 'attach';
+  // It may wait for a sign-in for as long as a day, or be a task, over any number of workers.
+  if (tool.mayGoOn) return 'attach';
   if (tool.isolation === 'container' || tool.isolation === 'own') return 'attach';
   return tool.annotations.readOnlyHint || tool.annotations.idempotentHint ? 'repeat' : 'once';
 }

@@ -31,6 +31,8 @@ export interface SandboxServer {
   env: Record<string, string>;
   /** Relative paths start at `/home/user`, which is the default. */
   directory?: string;
+  /** It is told that it may ask the model. */
+  maySample?: true;
 }
 export interface ServerRequest {
   method: string;
@@ -42,7 +44,7 @@ export interface ServerRequestOptions extends Pick<RunOptions, 'execId' | 'timeo
   onRestart?: (why: string) => Promise<void>;
   /** Called with each question of the server during the request. Absent: it can ask nobody. */
   onMethodCall?: (call: MethodCall) => void;
-  /** The server may ask whatever it wants, by a channel that it finds in `_meta` of the request. Without this, it may ask with `elicitation/create` only. */
+  /** The server may ask whatever it wants, by a channel that it finds in `_meta` of the request. Without this, it asks with requests of the protocol. */
   hasChannel?: boolean;
 }
 /** What a server says about itself. `offers` and `instructions` come with the answer to `tools/list` only, from sandboxes of this version. */

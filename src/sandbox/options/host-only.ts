@@ -28,6 +28,7 @@ const server = options({
   args: list({ item: argument, kind: 'arguments', maxItems: MAX_ARGUMENTS }),
   env: environment,
   directory: path.optional(),
+  maySample: flag.optional(),
 } satisfies Record<keyof SandboxServer, z.ZodType>);
 
 const checkpoint = options({ key: execId, keep: whole({ min: 1, max: MAX_CHECKPOINTS }) } satisfies Record<keyof CheckpointOptions, z.ZodType>);

@@ -1,4 +1,6 @@
 import type { Json } from '../../contracts/json.ts';
+import type { ExecuteToolArgs } from '../../contracts/activities.ts';
+import { failure } from '../../contracts/errors.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { MethodAnswer } from '../../sandbox/api/methods.ts';
@@ -27,6 +29,11 @@ export function answerOf(call: Pick<ToolCallRow, 'state' | 'content' | 'isError'
     return refusedAnswer('TOO_LARGE', `${tool} has run, but its result is larger than the ${MAX_VALUE_BYTES} bytes that are given to code.`);
   }
   return refusedAnswer(CODES[state] ?? 'TOOL_FAILED', resultTextOf(content));
+}
+
+/** The answer to code for a call that the storage of the conversation has no room for. */
+export function noRoom({ storageLimit = 0 }: Pick<ExecuteToolArgs, 'storageLimit'>): MethodAnswer {
+  return refusedAnswer('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
 }
 
 const CODES: Partial<Record<ToolCallRow['state'], string>> = { denied: 'TOOL_DENIED', interrupted: 'INTERRUPTED', unknown: 'TOOL_OUTCOME_UNKNOWN' };

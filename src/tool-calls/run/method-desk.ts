@@ -2,20 +2,22 @@ import { pause } from '../../common/pause.ts';
 import type { ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import { callOfCode } from '../../contracts/call-ids.ts';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { isFailure } from '../../contracts/errors.ts';
+import type { Asking } from '../../contracts/mcp/server.ts';
 import type { Logger } from '../../platform/log.ts';
+import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
-import { placeOf, type WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
 import type { CallResult, NewMethodCall, ToolCallRow } from '../../store/tool-call-rows.ts';
 import { deferred } from '../../common/deferred.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from '../offer/offer-tools.ts';
-import { isQuestion } from '../../contracts/questions/question.ts';
-import { answerIn, proposeQuestion } from '../questions/propose-question.ts';
-import { questionOfCall } from '../questions/question-of-call.ts';
-import { answerOf, refusedAnswer } from '../results/method-answer.ts';
+import { isQuestion, type QuestionAnswer } from '../../contracts/questions/question.ts';
+import { answerIn } from '../questions/propose-question.ts';
+import { answerToServer, comesFrom, takeQuestion, type OpenCall } from '../questions/question-in-sandbox.ts';
+import { answerOf, noRoom, refusedAnswer } from '../results/method-answer.ts';
 import { shownArguments } from '../results/shown-arguments.ts';
 import { createSettleCall } from '../results/settle-call.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
@@ -34,6 +36,8 @@ export interface DeskParts {
   registry: Registry;
   agents: ReadonlyMap<string, Agent>;
   log: Logger;
+  /** What the n-th question of a server may use, as long as the signal says. */
+  hosts: (signal: AbortSignal) => (number: number) => HostOfQuestion;
   /** Runs a call within this attempt. Absent within such a call: its code could not wait for the workflow. */
   runAtOnce?: (args: ExecuteToolArgs, within: Within) => Promise<ExecuteToolResult>;
 }
@@ -48,12 +52,6 @@ export interface Within {
 }
 
 type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
-
-interface OpenCall {
-  handle: WorkerHandle;
-  call: MethodCall;
-  callId: string;
-}
 
 const MAX_DURABLE = 1000;
 /** Milliseconds without output or calls after which code with open calls counts as waiting. */
@@ -85,9 +83,11 @@ export class MethodDesk implements Disposable {
   private stirredAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private readonly closed = new AbortController();
+  private readonly hostOf: ReturnType<DeskParts['hosts']>;
 
   constructor(parts: DeskParts) {
     this.parts = parts;
+    this.hostOf = parts.hosts(this.closed.signal);
     this.known = new Set(parts.args.openMethods);
   }
 
@@ -102,8 +102,8 @@ export class MethodDesk implements Disposable {
   }
 
   /** Takes a question of an MCP server. Anything else that comes in its name is refused. */
-  ask(server: string, handle: WorkerHandle, call: MethodCall): void {
-    void this.work(() => this.serveQuestion({ handle, call, callId: callOfCode(call.execId, call.number) }, server));
+  ask(asking: Asking, handle: WorkerHandle, call: MethodCall): void {
+    void this.work(() => this.serveQuestion({ handle, call, callId: callOfCode(call.execId, call.number) }, asking));
   }
 
   /** Records that the code is active. */
@@ -155,20 +155,21 @@ export class MethodDesk implements Disposable {
     }
   }
 
-  private async serveQuestion(one: OpenCall, server: string): Promise<void> {
-    const { call, callId } = one;
-    const { args, store, runAtOnce } = this.parts;
-    const row = call.repeated ? await store.toolCalls.get(callId) : undefined;
+  private async serveQuestion(one: OpenCall, asking: Asking): Promise<void> {
+    const row = one.call.repeated ? await this.parts.store.toolCalls.get(one.callId) : undefined;
     if (row?.content) return this.deliver(one, row);
-    if (row && this.known.has(callId)) return this.watch(one);
-    const read = questionOfCall(server, call);
-    if ('refused' in read) return answer(one, read.refused);
+    if (row && this.known.has(one.callId)) return this.watch(one);
     // The code of a call that runs within another cannot wait for the workflow.
-    if (!runAtOnce) return answer(one, { ok: { action: 'cancel' } });
-    await one.handle.holdMethod(call.execId, call.number);
-    const { proposed, proposal, requested } = proposeQuestion(args, { callId, number: call.number, timeoutMs: 0 }, read.question);
-    if (!(await store.toolCalls.proposeMethod({ ...proposal, ...comesFrom(one.handle) }, [requested], args.storageLimit))) return answer(one, noRoom(args));
-    this.fresh.push(proposed);
+    const next = await takeQuestion(one, asking, { ...this.parts, mayWait: this.parts.runAtOnce !== undefined });
+    if ('refused' in next) return answer(one, next.refused);
+    if ('given' in next) return this.conclude(one, next.given);
+    this.fresh.push(next.proposed);
+  }
+
+  private async conclude(one: OpenCall, given: QuestionAnswer): Promise<void> {
+    const told = await answerToServer(one.call, given, this.hostOf(one.call.number));
+    // A question to the model that this attempt did not finish is asked again by the next one.
+    if (!this.closed.signal.aborted) await answer(one, told);
   }
 
   /** The tools as they are now: a plugin may have been reloaded or disabled since the list was read. */
@@ -264,7 +265,7 @@ export class MethodDesk implements Disposable {
   private async deliverAnswer(one: OpenCall): Promise<void> {
     const row = await this.parts.store.toolCalls.get(one.callId);
     const given = row && answerIn(row);
-    if (given) await answer(one, { ok: { ...given } });
+    if (given) await this.conclude(one, given);
   }
 
   private lookAfter(milliseconds: number): void {
@@ -284,15 +285,6 @@ export class MethodDesk implements Disposable {
     if (isQuiet) this.outcome.resolve({ outcome: 'suspended', calls: [] });
     else this.lookAfter(Math.min(LAST_LOOK_MS, waited * 1.2));
   }
-}
-
-function noRoom({ storageLimit = 0 }: ExecuteToolArgs): MethodAnswer {
-  return refusedAnswer('STORAGE_EXHAUSTED', failure('STORAGE_EXHAUSTED', { limit: Math.round(storageLimit / 2 ** 20) }).message);
-}
-
-function comesFrom(handle: WorkerHandle): Pick<NewMethodCall, 'from'> {
-  const from = placeOf(handle);
-  return from ? { from } : {};
 }
 
 function answer({ handle, call }: OpenCall, given: MethodAnswer): Promise<void> {

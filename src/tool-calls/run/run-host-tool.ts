@@ -3,6 +3,7 @@ import { failure, isFailure } from '../../contracts/errors.ts';
 import { operatorText } from '../../contracts/operator-text.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
+import { storeOf } from '../offer/plugin-store.ts';
 import { redact } from '../results/redact.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
 import { startTimeLimit } from './time-limit.ts';
@@ -66,9 +67,10 @@ async function cancelledOutcome(run: ToolRun, context: Context): Promise<RunOutc
   return { outcome: 'unknown', why: 'its worker was stopped while it ran' };
 }
 
-/** A repeated execution has no further effect, or the one before had none. */
+/** A repeated execution has no further effect, the one before had none, or this one follows what that has begun. */
 async function mayRunAgain(run: ToolRun): Promise<boolean> {
-  return isRepeatable(run) || (await run.tool.isUnmade?.(run.args.callId)) === true;
+  const { args, store, tool } = run;
+  return isRepeatable(run) || (await tool.mayGoOn?.(args.callId, storeOf(store, tool.pluginId, args))) === true;
 }
 
 function overdue({ args: { tool, timeoutMs } }: ToolRun): RunOutcome {

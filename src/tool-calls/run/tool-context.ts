@@ -56,13 +56,17 @@ function toolSandbox(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal, at
 }
 
 /** What a plugin in a sandbox of its own, or an MCP server, may use for its n-th question. */
-export function hostsOfQuestions({ args, agent, models, store }: ToolRun, signal: AbortSignal): (number: number) => HostOfQuestion {
-  const { attempt } = Context.current().info;
+export function hostsOfQuestions(
+  { args, agent, models, store }: Pick<ToolRun, 'args' | 'agent' | 'models' | 'store'>,
+  signal: AbortSignal,
+): (number: number) => HostOfQuestion {
+  const { activityId, attempt } = Context.current().info;
   // One after the other: each question knows what those before it have used, and a plugin that asks often reads the transcript no more than once at a time.
   const { inTurn } = createTurns();
   let asked = 0;
   return (number) => ({
-    askModel: (question) => inTurn(() => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${attempt}-${++asked}`, question)),
+    askModel: (question) =>
+      inTurn(() => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${activityId}-${attempt}-${++asked}`, question)),
     modelName: agent ? modelName(agent) : '',
     saidSoFar: () => inTurn(async () => saidSoFar(await store.transcript.read(args.conversationId))),
   });

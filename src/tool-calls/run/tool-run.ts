@@ -60,7 +60,7 @@ export function sandboxFor(run: ToolRun): CallSandbox {
     args: run.args,
     isBegun: run.claim.attempt > 1,
     open: () => (opening ??= openToGoOn(run)),
-    onMethodCall: (handle, call, server) => (server === undefined ? run.methods.take(handle, call) : run.methods.ask(server, handle, call)),
+    onMethodCall: (handle, call, asking) => (asking === undefined ? run.methods.take(handle, call) : run.methods.ask(asking, handle, call)),
     onOutput(stream, chunk) {
       run.output.push(stream, chunk);
       run.methods.stir();

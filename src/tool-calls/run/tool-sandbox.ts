@@ -1,6 +1,7 @@
 import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { callOfCode, execOf, isUnderExec } from '../../contracts/call-ids.ts';
 import { failure, isFailure, type ErrorCode } from '../../contracts/errors.ts';
+import type { Asking } from '../../contracts/mcp/server.ts';
 import type { ToolSandbox } from '../../plugins/api/define-plugin.ts';
 import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
 import type { MethodCall } from '../../sandbox/api/methods.ts';
@@ -42,8 +43,8 @@ export interface CallSandboxParts {
   isBegun: boolean;
   open: () => Promise<WorkerHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
-  /** Takes the calls of tools that the commands' code makes, and the questions of MCP servers, with the name of the server. */
-  onMethodCall: (handle: WorkerHandle, call: MethodCall, server?: string) => void;
+  /** Takes the calls of tools that the commands' code makes, and the questions of MCP servers, with who asks. */
+  onMethodCall: (handle: WorkerHandle, call: MethodCall, asking?: Asking) => void;
 }
 
 /** Occupies the exec id that the call would use next: a command that does nothing. A start that finds the id taken recognises it. */
@@ -203,8 +204,8 @@ interface ServerCall extends Pick<Questions, 'commandsOf'> {
 
 async function callServerOnce(hold: Hold, handle: WorkerHandle, execId: string, { server, request, options, commandsOf }: ServerCall): Promise<ServerAnswer> {
   const { fate, isBegun, release, timeoutMs } = hold;
-  const { ask, asks = false, ...others } = options;
-  const asking = asks && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call, server.name) };
+  const { ask, asks, ...others } = options;
+  const asking = asks && { isBegun, onMethodCall: (call: MethodCall) => hold.onMethodCall(handle, call, asks) };
   const isOver = () => fate.ending() !== undefined;
   const answering = ask && { isBegun, hasChannel: true, onMethodCall: answerQuestions(handle, { ask, commandsOf, isOver }) };
   const given = { timeoutMs, ...others, ...asking, ...answering, signal: release.signal, execId };

@@ -167,11 +167,6 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'fixer.yaml:3: mcp.files.arg: this key is not known. Did you mean "args"? Known here: command, args,',
     ],
     [
-      'a server in the sandbox that would ask the model',
-      'model: a/b\nmcp:\n  files: { command: node, where: sandbox, sampling: ask }\n',
-      'fixer.yaml:3: mcp.files.sampling: "ask" is not usable. "sampling": works only for servers outside the sandbox: leave it out',
-    ],
-    [
       'a rule that says auto without a judge',
       'model: a/b\napproval:\n  - { tool: x, decide: auto }\n',
       'fixer.yaml:3: approval[0].decide: is auto, and the agent has no judge. Add judge: { model: provider/model, rules: [ … ] }',

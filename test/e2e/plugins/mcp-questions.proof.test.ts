@@ -37,6 +37,14 @@ beforeAll(async () => {
       ],
       plugin: { say: 'Very high.', usage: { inputTokens: 300, outputTokens: 20 } },
     },
+    musing: {
+      mcp: { muse: { command: 'node', args: ['guest-server.cjs'], directory: '/home/user/mcp', where: 'sandbox', timeout: '3s', sampling: 'ask' } },
+      tools: ['muse:*'],
+      budget: { tokens: 100_000 },
+      sandbox: { idle: { freeze: '200ms' }, assets: [{ from: FIXTURES, to: '/home/user/mcp' }] },
+      steps: [{ call: 'muse:think' }, { say: 'Thought.' }],
+      plugin: { say: 'Very high.', usage: { inputTokens: 300, outputTokens: 20 } },
+    },
     lost: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book', expect: { isError: true } }, { say: 'Lost.' }] },
     again: { mcp: near, tools: ['near:*'], steps: [{ call: 'near:book_aside' }, { say: 'Booked.' }] },
   });
@@ -159,6 +167,28 @@ test('a call of a server in the sandbox waits for its answer while no worker is 
   await chat.approve({ callId, answer: 'allow-once', editedArguments: { answer: { name: 'Ada' } } });
   expect(await chat.reply()).toBe('Known.');
   expect(await answerOf(chat)).toEqual({ action: 'accept', content: { name: 'Ada' } });
+  await chat.close();
+});
+
+test('a server in the sandbox asks the model once a person has allowed it, also when its worker was killed meanwhile, and that counts once', async () => {
+  const chat = await start('musing');
+  const { callId, data } = await untilAsked(chat);
+  expect(data).toMatchObject({
+    tool: 'muse:elicitation/create',
+    arguments: {
+      server: 'muse',
+      message: 'It wants to ask the model of this conversation, at the cost of the conversation, and gets the answer:\n\nuser: How high is the tide?',
+    },
+  });
+  await until(async () => (await installation.store.sandboxes.ofConversation(chat.id))?.state === 'frozen', 'the sandbox rests');
+  await replaceWorker();
+  await chat.approve({ callId, answer: 'allow-once' });
+  expect(await chat.reply()).toBe('Thought.');
+  expect(await answerOf(chat)).toMatchObject({ role: 'assistant', content: { type: 'text', text: 'Very high.' } });
+  const asked = await installation.store.usage.under(chat.id, 'plugin-');
+  expect(asked).toMatchObject({ calls: 1, inputTokens: 300, outputTokens: 20 });
+  const { inputTokens, outputTokens } = await installation.store.usage.under(chat.id, '');
+  expect((await chat.status()).tokensUsed).toBe(inputTokens + outputTokens);
   await chat.close();
 });
 

@@ -156,11 +156,60 @@ test('a question that the worker refuses is an error for the server', async () =
   });
 });
 
+test('a server that may ask the model is told so, and gets what the worker answers; its own environment does not show it', async () => {
+  const asked: MethodCall[] = [];
+  const answers = [{ ok: { role: 'assistant' } }, { error: { code: 'REFUSED', message: 'no' } }, { error: { code: 'TOOL_FAILED', message: 'no budget' } }];
+  const onMethodCall = (each: MethodCall) => {
+    asked.push(each);
+    void supervisor.handle.answerMethod(each.execId, each.number, answers.shift() ?? { ok: null });
+  };
+  const thinking = { ...server, name: 'thinking', maySample: true as const };
+  const think = (execId: string) => supervisor.handle.callServer(thinking, { method: 'tools/call', params: { name: 'think' } }, { execId, onMethodCall });
+  const texts: unknown[] = [];
+  for (const execId of ['call_m-1', 'call_m-2', 'call_m-3']) texts.push(await think(execId));
+  expect(asked[0]).toEqual({
+    execId: 'call_m-1',
+    number: 1,
+    tool: 'sampling/createMessage',
+    arguments: { messages: [{ role: 'user', content: { type: 'text', text: 'How high is the tide?' } }], maxTokens: 50 },
+    repeated: false,
+  });
+  const told = ['{"role":"assistant"}', '{"code":-1,"message":"no"}', '{"code":-32603,"message":"no budget"}'];
+  expect(texts).toMatchObject(told.map((text) => ({ outcome: 'answered', result: { content: [{ text }] } })));
+  const environment = await supervisor.handle.callServer(thinking, { method: 'tools/call', params: { name: 'environment' } });
+  expect(environment).toMatchObject({ result: { content: [{ text: '' }] } });
+});
+
+test('a server that may not ask the model is told that this is not offered', async () => {
+  expect(await call('think', {}, 'call_m-4')).toMatchObject({
+    result: { content: [{ text: '{"code":-32601,"message":"sampling/createMessage is not offered"}' }] },
+  });
+});
+
 test('what the server says about itself comes with the list of its tools alone', async () => {
   const answer = (method: string, params: JsonObject) => supervisor.handle.callServer(server, { method, params });
   expect(await answer('tools/list', {})).toMatchObject({ server: { name: 'guest', version: '2.0.0', offers: ['tools'], instructions: 'Count.' } });
   expect(await answer('tools/call', COUNT.params)).toMatchObject({ outcome: 'answered', server: { name: 'guest', version: '2.0.0' } });
   expect(await answer('tools/call', COUNT.params)).not.toHaveProperty('server.instructions');
+});
+
+test('a server that tells of changed resources says so, and each change is a reason for the worker to look', async () => {
+  const lively = { ...server, name: 'lively', env: { LIVELY: 'yes' } };
+  const ask = (method: string, params: JsonObject) => supervisor.handle.callServer(lively, { method, params });
+  expect(await ask('tools/list', {})).toMatchObject({ server: { offers: ['tools', 'resources', 'tasks', 'subscriptions'] } });
+  expect(await supervisor.handle.serverMark('lively')).toBe('');
+  await ask('resources/subscribe', { uri: 'tide://north' });
+  await until(async () => (await supervisor.handle.serverMark('lively')) !== '');
+});
+
+test('a request that waits for the result of a task cancels the task when it is ended', async () => {
+  const before = await log();
+  const execId = 'call_t-1';
+  const waiting = supervisor.handle.callServer(server, { method: 'tasks/result', params: { taskId: 'task-1' } }, { execId });
+  await until(async () => (await log()) === `${before}waits\n`);
+  await supervisor.handle.kill(execId);
+  expect(await waiting).toEqual({ outcome: 'killed' });
+  await until(async () => (await log()) === `${before}waits\ncancelled\ncancels task-1\n`);
 });
 
 test('the home of the sandbox is the root of the server, and what it logs is read with its stderr', async () => {

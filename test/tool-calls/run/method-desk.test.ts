@@ -1,36 +1,60 @@
 import { pino } from 'pino';
 import { MethodDesk, type DeskParts } from '../../../src/tool-calls/run/method-desk.ts';
 import { callOfCode } from '../../../src/contracts/call-ids.ts';
+import type { ModelQuestion } from '../../../src/plugins/api/server-question.ts';
 import type { MethodAnswer, MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
 
+const FORM = { message: 'Who are you?', requestedSchema: { type: 'object', properties: {} } };
+const SAMPLED = { messages: [{ role: 'user', content: { type: 'text', text: 'How high?' } }], maxTokens: 50 };
 const CALL = { execId: 'call_1-1', number: 1, repeated: true } as MethodCall;
 
+const asked: ModelQuestion[] = [];
+const hosts = (signal: AbortSignal) => () => ({
+  askModel: async (question: ModelQuestion) => {
+    asked.push(question);
+    if (question.messages[0]?.text === 'wait') await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    if (question.messages[0]?.text === 'fail') throw new Error('the budget of cost of the conversation is used up');
+    return { text: 'Very high.', reasoning: '', calls: [], usage: { inputTokens: 1, outputTokens: 1 } };
+  },
+  modelName: 'harbour/large',
+  saidSoFar: async () => [],
+});
+
 /** A desk whose code has made one call that the ledger has a result for. */
-function deskWith(state: 'interrupted' | 'failed') {
+function deskWith(state: 'interrupted' | 'failed' | 'finished' | 'denied', ofRow: object = {}, more: Partial<DeskParts> = {}) {
   const callId = callOfCode(CALL.execId, CALL.number);
-  const row = { callId, tool: 'lab:wait', state, isError: true, content: [{ type: 'text', text: 'It ended.' }] };
+  const row = { callId, tool: 'lab:wait', state, isError: true, content: [{ type: 'text', text: 'It ended.' }], ...ofRow };
   const store = { toolCalls: { get: async () => row } };
   const parts = { args: { callId: 'call_1', openMethods: [callId] }, store, registry: { get: () => undefined }, awaited: new Map(), agents: new Map() };
   const answers: MethodAnswer[] = [];
-  const handle = { answerMethod: async (_execId: string, _number: number, answer: MethodAnswer) => void answers.push(answer) };
-  const desk = new MethodDesk({ ...parts, log: pino({ level: 'silent' }) } as unknown as DeskParts);
-  desk.take(handle as unknown as WorkerHandle, CALL);
+  const answerMethod = async (_execId: string, _number: number, answer: MethodAnswer) => void answers.push(answer);
+  const handle = { answerMethod, holdMethod: async (_execId: string, number: number) => number } as unknown as WorkerHandle;
+  const desk = new MethodDesk({ ...parts, ...more, hosts, log: pino({ level: 'silent' }) } as unknown as DeskParts);
+  return { desk, answers, handle };
+}
+/** The same, and the desk has that call. */
+function deskThatTook(state: 'interrupted' | 'failed') {
+  const { desk, answers, handle } = deskWith(state);
+  desk.take(handle, CALL);
   return { desk, answers };
 }
 
-beforeEach(() => import.meta.jest.useFakeTimers());
+beforeEach(() => {
+  import.meta.jest.useFakeTimers();
+  asked.length = 0;
+});
 afterEach(() => import.meta.jest.useRealTimers());
 
 test('a call that failed is answered at once', async () => {
-  const { desk, answers } = deskWith('failed');
+  const { desk, answers } = deskThatTook('failed');
   await import.meta.jest.advanceTimersByTimeAsync(0);
   expect(answers).toEqual([{ error: { code: 'TOOL_FAILED', message: 'It ended.' } }]);
   desk[Symbol.dispose]();
 });
 
 test('that a call was interrupted is told only to code that outlives the interruption', async () => {
-  const { desk, answers } = deskWith('interrupted');
+  const { desk, answers } = deskThatTook('interrupted');
   let suspended = false;
   void desk.suspended.then(() => (suspended = true));
   await import.meta.jest.advanceTimersByTimeAsync(9_000);
@@ -41,7 +65,7 @@ test('that a call was interrupted is told only to code that outlives the interru
 });
 
 test('code that was ended by the interruption is told nothing', async () => {
-  const { desk, answers } = deskWith('interrupted');
+  const { desk, answers } = deskThatTook('interrupted');
   await import.meta.jest.advanceTimersByTimeAsync(1_000);
   desk[Symbol.dispose]();
   await import.meta.jest.advanceTimersByTimeAsync(60_000);
@@ -50,14 +74,67 @@ test('code that was ended by the interruption is told nothing', async () => {
 
 test.each([
   ['calls a tool', { tool: 'shell:run' }, 'NOT_ALLOWED', 'An MCP server cannot call the tools of the conversation.'],
-  ['asks too often', { tool: 'elicitation/create', number: 21 }, 'TOO_MANY', 'a server may ask 20 questions during one call'],
+  ['asks the model', { tool: 'sampling/createMessage', arguments: SAMPLED }, 'NOT_ALLOWED', 'An MCP server cannot call the tools of the conversation.'],
   ['asks what is no question', { tool: 'elicitation/create' }, 'MALFORMED', 'it is neither a form of texts, numbers, truth values and choices nor a url'],
 ])('what comes in the name of a server and %s is refused', async (_what, given, code, message) => {
-  const { desk, answers } = deskWith('failed');
+  const { desk, answers, handle } = deskWith('failed');
+  desk.ask({ server: 'far' }, handle, { ...CALL, repeated: false, arguments: {}, ...given });
   await import.meta.jest.advanceTimersByTimeAsync(0);
-  const answerMethod = async (_execId: string, _number: number, answer: MethodAnswer) => void answers.push(answer);
-  desk.ask('far', { answerMethod } as unknown as WorkerHandle, { ...CALL, repeated: false, arguments: {}, ...given });
-  await import.meta.jest.advanceTimersByTimeAsync(0);
-  expect(answers.at(-1)).toEqual({ error: { code, message } });
+  expect(answers).toEqual([{ error: { code, message } }]);
   desk[Symbol.dispose]();
+});
+
+const sampling = (text: string, repeated = false): MethodCall => {
+  return { ...CALL, tool: 'sampling/createMessage', arguments: { ...SAMPLED, messages: [{ role: 'user', content: { type: 'text', text } }] }, repeated };
+};
+const ANSWER = { ok: { role: 'assistant', content: { type: 'text', text: 'Very high.' }, model: 'harbour/large' } };
+
+test.each<[string, MethodAnswer]>([
+  ['How high?', ANSWER],
+  ['fail', { error: { code: 'TOOL_FAILED', message: 'the budget of cost of the conversation is used up' } }],
+])('a server that may ask the model is told its answer, or why there is none: %s', async (text, answer) => {
+  const { desk, answers, handle } = deskWith('failed');
+  desk.ask({ server: 'far', sampling: 'allow' }, handle, sampling(text));
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  expect(asked).toEqual([{ messages: [{ role: 'user', text }], tools: [], maxOutputTokens: 50 }]);
+  expect(answers).toEqual([answer]);
+  desk[Symbol.dispose]();
+});
+
+test.each<['finished' | 'denied' | 'failed', number, MethodAnswer]>([
+  ['finished', 1, ANSWER],
+  ['denied', 0, { error: { code: 'REFUSED', message: 'a person has refused to let the model be asked' } }],
+  ['failed', 0, { error: { code: 'REFUSED', message: 'no person has allowed it' } }],
+])('the model is asked once a person has allowed it: %s', async (state, times, answer) => {
+  const { desk, answers, handle } = deskWith(state, { tool: 'far:elicitation/create', arguments: { schema: {}, answer: {} } });
+  desk.ask({ server: 'far', sampling: 'ask' }, handle, sampling('How high?', true));
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  expect(asked).toHaveLength(times);
+  expect(answers).toEqual([answer]);
+  desk[Symbol.dispose]();
+});
+
+test('a server asks persons no more than 20 times during a call', async () => {
+  const { desk, answers, handle } = deskWith('failed', {}, { runAtOnce: async () => Promise.reject(new Error('not here')) });
+  desk.ask({ server: 'far' }, handle, { ...CALL, repeated: false, tool: 'elicitation/create', number: 21, arguments: FORM });
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  expect(answers).toEqual([{ error: { code: 'TOO_MANY', message: 'a server may ask 20 questions during one call' } }]);
+  desk[Symbol.dispose]();
+});
+
+test('with `ask`, nobody can allow it during a call that runs within another', async () => {
+  const { desk, answers, handle } = deskWith('failed');
+  desk.ask({ server: 'far', sampling: 'ask' }, handle, sampling('How high?'));
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  expect([asked, answers]).toEqual([[], [{ error: { code: 'REFUSED', message: 'no person has allowed it' } }]]);
+  desk[Symbol.dispose]();
+});
+
+test('an attempt that ends while it asks the model leaves the question to the next one', async () => {
+  const { desk, answers, handle } = deskWith('failed');
+  desk.ask({ server: 'far', sampling: 'allow' }, handle, sampling('wait'));
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  desk[Symbol.dispose]();
+  await import.meta.jest.advanceTimersByTimeAsync(0);
+  expect([asked.length, answers]).toEqual([1, []]);
 });

@@ -1,10 +1,13 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpGuest } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { SandboxServer, ServerAnswer } from '../../../sandbox/api/host-methods.ts';
-import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
+import type { SandboxServer, ServerAnswer, ServerRequest } from '../../../sandbox/api/host-methods.ts';
+import type { ToolContext } from '../../api/define-plugin.ts';
+import { asTask, taskIn } from './call-as-task.ts';
 import { limitOf } from './call-limits.ts';
-import type { RunServerTool, ServerCall } from './server-tools.ts';
+import { noteRestart } from './offers/watched-resources.ts';
+import type { ServerCall, TaskUse } from './offers/server-call.ts';
+import type { RunServerTool } from './server-tools.ts';
 
 interface Parts {
   name: string;
@@ -14,17 +17,30 @@ interface Parts {
 
 /** Makes the functions of tools that call a server in the sandbox. An error says whether the call was made. */
 export function createGuestCaller({ name, server, program }: Parts): RunServerTool {
-  return (tool) => ({ isolation: 'container', execute: (input, context) => call(tool, input, context) });
+  const { sampling } = server;
+  const asks = sampling && { mayAskModel: true as const };
+  return (tool) => ({ isolation: 'container', ...asks, execute: (input, context) => tool.run(input, (...given) => ask(tool, context, ...given), context) });
 
-  async function call({ name: tool, request, result }: ServerCall, input: JsonObject, context: ToolContext): Promise<ToolResult> {
+  /** A call survives its worker without being a task, and is one only where the server wants that. */
+  async function ask(tool: ServerCall, context: ToolContext, request: ServerRequest, task?: TaskUse): Promise<JsonObject> {
+    if (task !== 'required') return call(tool, context, request);
+    const begun = await call(tool, context, asTask(request, limitOf(server, tool.name)));
+    const taskId = taskIn(begun);
+    return taskId === undefined ? begun : call(tool, context, { method: 'tasks/result', params: { taskId } });
+  }
+
+  async function call({ name: tool }: ServerCall, context: ToolContext, request: ServerRequest): Promise<JsonObject> {
     const timeoutMs = limitOf(server, tool);
-    const answer = await context.sandbox.callServer(program(), request(input), {
+    const answer = await context.sandbox.callServer(program(), request, {
       timeoutMs,
-      asks: true,
+      asks: { server: name, ...(sampling && { sampling }) },
       onProgress: (line) => context.heartbeat(line),
-      onRestart: (why) => context.note(restartNote(name, why)),
+      onRestart: async (why) => {
+        await noteRestart(context.store);
+        await context.note(restartNote(name, why));
+      },
     });
-    if (answer.outcome === 'answered') return result(answer.result);
+    if (answer.outcome === 'answered') return answer.result;
     const problem = problemOf(answer, name, timeoutMs);
     if (answer.outcome === 'absent' || answer.outcome === 'gone') context.logger.warn(problem.message);
     throw problem;

@@ -3,12 +3,15 @@ import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk
 import { inTime } from '../../../common/in-time.ts';
 import type { McpLimits, Sampling } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { ToolContext, ToolResult } from '../../api/define-plugin.ts';
+import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
+import type { PluginStore, ToolContext } from '../../api/define-plugin.ts';
+import { callAsTask, isTask } from './call-as-task.ts';
 import { limitOf } from './call-limits.ts';
 import { messageOf } from './http-words.ts';
+import type { ServerCall, TaskUse } from './offers/server-call.ts';
 import type { Session } from './open-session.ts';
 import { readQuestion } from './questions/read-question.ts';
-import type { RunServerTool, ServerCall } from './server-tools.ts';
+import type { RunServerTool } from './server-tools.ts';
 
 export interface CallerParts {
   name: string;
@@ -29,45 +32,108 @@ const NETWORK_FAILED = new Set(['fetch failed', 'terminated']);
 /** Codes of a request that was never sent: no process listens at the address, or the host cannot be reached. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
+/** Times that a request about a task is sent, over a new connection each time. */
+const MOST_ATTEMPTS = 10;
+const CANCEL_MS = 5_000;
+
 /** What is known about a call that failed. `answered`: the server reported the failure itself, or this worker ended the call. */
 type Fate = 'answered' | 'forgotten' | 'unmade' | 'unknown';
 const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended during a call' };
 
+interface Sending {
+  context: ToolContext;
+  timeoutMs: number;
+  /** Nobody hears of the progress. */
+  isQuiet?: boolean;
+}
+
+class Absent extends Error {}
+
+class Unanswered extends Error {
+  readonly fate: Exclude<Fate, 'answered'>;
+
+  constructor(fate: Exclude<Fate, 'answered'>, cause: unknown) {
+    super(WHY[fate], { cause });
+    this.fate = fate;
+  }
+}
+
 /** Makes the functions of tools that call a server. Their errors say whether the call was made. */
 export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
   const asks = { mayAsk: true as const, ...(limits.sampling && { mayAskModel: true as const }) };
-  return (tool) => ({ isolation: 'host', ...asks, execute: (input, context) => call(tool, input, context, false) });
+  return (tool) => ({
+    isolation: 'host',
+    ...asks,
+    ...(tool.task && { mayGoOn: (callId: string, store: PluginStore) => isTask(store, callId) }),
+    execute: (input, context) => tool.run(input, (request, task) => ask(tool, context, request, task), context),
+  });
 
-  async function call(tool: ServerCall, input: JsonObject, context: ToolContext, isSecond: boolean): Promise<ToolResult> {
+  function ask(tool: ServerCall, context: ToolContext, request: ServerRequest, task: TaskUse | undefined): Promise<JsonObject> {
+    const timeoutMs = limitOf(limits, tool.name);
+    const sending = { context, timeoutMs };
+    if (!task) return call(request, sending, false);
+    return callAsTask(request, {
+      name,
+      context,
+      timeoutMs,
+      // The library would keep what hears of progress for as long as the connection.
+      begin: (given) => call(given, { ...sending, isQuiet: true }, false),
+      persist: (given) => persist(name, () => send(given, sending)),
+      cancel: async (given) => (await session(context)).call(given, { timeoutMs: CANCEL_MS, signal: AbortSignal.timeout(CANCEL_MS) }),
+    });
+  }
+
+  async function call(request: ServerRequest, sending: Sending, isSecond: boolean): Promise<JsonObject> {
+    try {
+      return await send(request, sending);
+    } catch (error) {
+      if (error instanceof UrlElicitationRequiredError && !isSecond && (await opensPages(name, error, sending.context))) return call(request, sending, true);
+      if (!(error instanceof Unanswered)) throw error;
+      const { fate } = error;
+      // The server did not read the call, so it is safe to repeat it.
+      if (fate !== 'unknown' && !isSecond) return call(request, sending, true);
+      throw new Error(`the MCP server ${name} ${problemOf(fate)}`, { cause: error });
+    }
+  }
+
+  /** @throws Unanswered when the connection was of no use; it is closed then */
+  async function send(request: ServerRequest, { context, timeoutMs, isQuiet = false }: Sending): Promise<JsonObject> {
     const current = await soon(context);
     try {
-      return tool.result(
-        await current.call(tool.request(input), {
-          signal: context.signal,
-          timeoutMs: limitOf(limits, tool.name),
-          onProgress: (line) => context.heartbeat(line),
-          askPerson: context.askPerson,
-          model: context.model,
-        }),
-      );
+      const { signal, askPerson, model } = context;
+      const heard = isQuiet ? {} : { onProgress: (line: string) => context.heartbeat(line) };
+      return await current.call(request, { signal, timeoutMs, askPerson, model, ...heard });
     } catch (error) {
-      if (error instanceof UrlElicitationRequiredError && !isSecond && (await opensPages(name, error, context))) return call(tool, input, context, true);
       const fate = fateOf(error);
       if (fate === 'answered') throw error instanceof StreamableHTTPError ? new Error(messageOf(error), { cause: error }) : error;
       await current.close(WHY[fate]);
-      // The server did not read the call, so it is safe to repeat it.
-      if (fate !== 'unknown' && !isSecond) return call(tool, input, context, true);
-      const isMade = fate === 'unknown';
-      const problem = isMade
-        ? 'ended during this call, so it is not known whether the call took effect; the server is started again'
-        : `did not accept this call: ${WHY[fate]}`;
-      throw new Error(`the MCP server ${name} ${problem}`, { cause: error });
+      throw new Unanswered(fate, error);
     }
   }
 
   function soon(context: ToolContext): Promise<Session> {
-    const late = () => new Error(`the MCP server ${name} is not available, and the call was not made. ${lastAlert() ?? 'It has not been reached yet'}`);
+    const late = () => new Absent(`the MCP server ${name} is not available, and the call was not made. ${lastAlert() ?? 'It has not been reached yet'}`);
     return inTime(session(context), PATIENCE_MS, late, context.signal);
+  }
+}
+
+function problemOf(fate: Unanswered['fate']): string {
+  return fate === 'unknown'
+    ? 'ended during this call, so it is not known whether the call took effect; the server is started again'
+    : `did not accept this call: ${WHY[fate]}`;
+}
+
+/** For a request that may be repeated: over the next connection where one ends. */
+async function persist<Answer>(name: string, send: () => Promise<Answer>): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof Unanswered) && !(error instanceof Absent)) throw error;
+      if (attempt < MOST_ATTEMPTS) continue;
+      const problem = 'has made this call a task and cannot be reached any more, so it is not known whether the call took effect';
+      throw new Error(`the MCP server ${name} ${problem}`, { cause: error });
+    }
   }
 }
 

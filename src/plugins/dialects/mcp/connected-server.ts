@@ -82,7 +82,7 @@ class Keeper {
     this.isEnabled = parts.isEnabled;
     const { name, server, log, onChange } = parts;
     const hooks = { restart: () => void this.session?.close('an operator asked for it'), setEnabled: (wanted: boolean) => this.setEnabled(wanted) };
-    this.published = createServerPlugin({ name, limits: server, log, run: this.createRun(), onChange, hooks });
+    this.published = createServerPlugin({ name, limits: server, log, run: this.createRun(), onChange, hooks, session: () => this.session });
   }
 
   async keepConnected(): Promise<void> {
@@ -146,7 +146,7 @@ class Keeper {
       const toolsChanged = createRefresh(async () => this.opened && this.list(this.opened), log);
       this.opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment, this.authorized()), {
         toolsChanged,
-        log: logOf(name, log),
+        ...logOf(name, log),
       });
       if (this.closed.signal.aborted) await this.opened.close('the worker ends');
       await this.list(this.opened);

@@ -93,7 +93,8 @@ export function serveFromSandboxes(parts: GuestServerParts): ConnectedServer {
   }
 
   function programOf(): SandboxServer {
-    const { command, args, env, directory } = server;
-    return { name, command, args, env: fillInServer(name, env, readEnvironment), ...(directory !== undefined && { directory }) };
+    const { command, args, env, directory, sampling } = server;
+    const more = { ...(directory !== undefined && { directory }), ...(sampling && { maySample: true as const }) };
+    return { name, command, args, env: fillInServer(name, env, readEnvironment), ...more };
   }
 }

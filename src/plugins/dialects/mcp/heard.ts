@@ -6,6 +6,10 @@ import type { Logger } from '../../../platform/log.ts';
 export interface Heard {
   toolsChanged: () => void;
   log: (level: LoggingLevel, data: unknown) => void;
+  /** Nothing of these is kept, so that only operators are told. */
+  listChanged: (of: 'resources' | 'prompts') => void;
+  /** Watched resources could not be followed. */
+  problem: (error: unknown) => void;
 }
 
 const LONGEST = 1_000;
@@ -21,10 +25,14 @@ const LEVELS = {
   emergency: 'error',
 } as const satisfies Record<LoggingLevel, keyof Logger>;
 
-/** Writes what a server logs into the log of the worker, as the words of the server. */
-export function logOf(plugin: string, log: Logger): Heard['log'] {
-  return (level, data) => {
-    const said = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
-    log[LEVELS[level]]({ plugin, said: cutMiddle(visibleText(said.slice(0, LONGEST_READ)), LONGEST) }, 'an MCP server logs');
+/** Writes into the log of the worker what a server reports for operators, and what it logs, as the words of the server. */
+export function logOf(plugin: string, log: Logger): Omit<Heard, 'toolsChanged'> {
+  return {
+    log(level, data) {
+      const said = typeof data === 'string' ? data : (JSON.stringify(data) ?? '');
+      log[LEVELS[level]]({ plugin, said: cutMiddle(visibleText(said.slice(0, LONGEST_READ)), LONGEST) }, 'an MCP server logs');
+    },
+    listChanged: (of) => log.info({ plugin }, `the ${of} of an MCP server have changed`),
+    problem: (error) => log.warn({ plugin, err: error }, 'a resource of an MCP server that is watched could not be followed'),
   };
 }

@@ -25,7 +25,7 @@ interface ListerParts {
 const TTL_MS = 300_000;
 const LIST_TIMEOUT_MS = 60_000;
 /** Changes when more is kept, so that servers are asked again. */
-const KEPT_FORM = 2;
+const KEPT_FORM = 3;
 
 /**
  * Lists in a sandbox of its own, which is destroyed after the answer. The answer for the same program in the same sandbox with the same assets is kept in

@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { RecentMap } from '../../../common/recent-map.ts';
 import { isFailure } from '../../../contracts/errors.ts';
-import type { Json } from '../../../contracts/json.ts';
+import { freeExec } from '../../../contracts/call-ids.ts';
+import type { Json, JsonObject } from '../../../contracts/json.ts';
 import type { Logger } from '../../../platform/log.ts';
-import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
+import type { SandboxServer, ServerRequest } from '../../../sandbox/api/host-methods.ts';
 import type { PluginShelf } from '../../../store/plugin-rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
-import type { PluginConversation, PluginDetails } from '../../api/plugin.ts';
+import type { PluginConversation, PluginDetails, ServerSandbox } from '../../api/plugin.ts';
 import { askForTools } from './ask-for-tools.ts';
 import { LISTED_TOOLS, type ListedTools } from './offers/listed-tools.ts';
+import { lookAtWatched, type WatchStore } from './offers/watched-resources.ts';
 import { versionOf } from './server-plugin.ts';
 
 export type ListShelf = Pick<Store['pluginStore'], 'entry' | 'set'>;
@@ -54,7 +56,8 @@ export function createListsOfConversations({
       const mark = await sandbox.serverMark(name);
       const before = await read(conversation);
       if (mark === undefined || mark === (before?.mark ?? '')) return;
-      // The mark was read before the listing: a change during the listing has a new mark.
+      // The mark was read before: a change during what follows has a new mark.
+      await lookAtWatched(watchStore(store, { ...shelfOf(conversation), userId: conversation.userId }), (request) => askOnce(sandbox, program(), request));
       const listed = await ask(() => askForTools(sandbox, program(), { timeoutMs: LIST_TIMEOUT_MS, onRestart }), conversation);
       await write(conversation, { mark, listed: listed ?? before?.listed }, before);
     },
@@ -99,4 +102,17 @@ export function createListsOfConversations({
   function shelfOf({ tenantId, conversationId }: PluginConversation): PluginShelf {
     return { pluginId: name, tenantId, conversationId };
   }
+}
+
+/** What is watched, on the shelf that the tools of a server have it on. */
+function watchStore(store: ListShelf, shelf: PluginShelf): WatchStore {
+  return { entry: (key) => store.entry(shelf, key), set: (key, value, options) => store.set(shelf, key, value, options) };
+}
+
+async function askOnce(sandbox: ServerSandbox, program: SandboxServer, request: ServerRequest): Promise<JsonObject> {
+  const execId = freeExec();
+  const answer = await sandbox.callServer(program, request, { timeoutMs: LIST_TIMEOUT_MS, execId });
+  await sandbox.forget(execId).catch(() => undefined);
+  if (answer.outcome === 'answered') return answer.result;
+  throw new Error(`the server did not answer ${request.method}`);
 }

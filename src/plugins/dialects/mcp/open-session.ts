@@ -3,6 +3,9 @@ import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   LoggingMessageNotificationSchema,
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -17,6 +20,8 @@ import { createCalls } from './questions/calls-in-progress.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
 import { aboutServer, type ListedTools } from './offers/listed-tools.ts';
+import { offersIn } from './offers/offered-tools.ts';
+import { createWatching, type Watching } from './offers/watching.ts';
 import type { Heard } from './heard.ts';
 import { MessageRefused } from './message-refused.ts';
 import { messageOf } from './http-words.ts';
@@ -28,6 +33,8 @@ export interface Session {
   /** As the server sends them. Each is checked separately, so that an invalid one does not affect the others. */
   list(): Promise<ListedTools>;
   call(request: ServerRequest, options: CallOptions): Promise<JsonObject>;
+  /** Follows the resources that a conversation watches. */
+  follow: Watching['follow'];
   /** Resolves with the reason when the connection has ended; never rejects. */
   ended: Promise<string>;
   close(why: string): Promise<void>;
@@ -40,7 +47,7 @@ export interface CallOptions {
   model?: ToolContext['model'];
   signal: AbortSignal;
   timeoutMs: number;
-  onProgress: (line: string) => void;
+  onProgress?: (line: string) => void;
 }
 
 export interface SessionOptions {
@@ -53,6 +60,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 /** Most notifications and unreadable lines per second. A server that sends more is disconnected. */
 const MAX_NOISE = 1_000;
 const LATE_MS = 10_000;
+const WATCH_MS = 10_000;
 const FAREWELL_MS = 2_000;
 const ANY_RESULT = z.looseObject({});
 const TOOLS = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
@@ -68,6 +76,7 @@ export async function openSession({ name, sampling }: SessionOptions, opened: Op
     { capabilities: { elicitation: { form: {}, url: {} }, ...(sampling && { sampling: {} }) } },
   );
   const calls = createCalls<CallOptions>();
+  const watching = createWatching((request) => call(client, request, { signal: AbortSignal.timeout(WATCH_MS), timeoutMs: WATCH_MS }), heard.problem);
   let reason: string | undefined;
   let tell: (why: string) => void = () => undefined;
   const ended = new Promise<string>((resolve) => (tell = resolve));
@@ -94,6 +103,9 @@ export async function openSession({ name, sampling }: SessionOptions, opened: Op
   if (sampling)
     client.setRequestHandler(CreateMessageRequestSchema, ({ params }, { signal }) => answerSampling(name, sampling, params, calls.current(), signal));
   client.setNotificationHandler(ToolListChangedNotificationSchema, heard.toolsChanged);
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params: { uri } }) => watching.updated(uri));
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => heard.listChanged('resources'));
+  client.setNotificationHandler(PromptListChangedNotificationSchema, () => heard.listChanged('prompts'));
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) => heard.log(level, data));
   try {
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS });
@@ -113,11 +125,12 @@ export async function openSession({ name, sampling }: SessionOptions, opened: Op
   return {
     list: async () => {
       const { tools, ...others } = client.getServerCapabilities() ?? {};
-      const said = aboutServer({ offers: Object.keys(others), instructions: client.getInstructions() });
+      const said = aboutServer({ offers: offersIn(others), instructions: client.getInstructions() });
       // A server without tools need not know how to list them.
       return { version, tools: tools ? await listTools(client) : [], ...said };
     },
     call: (request, options) => calls.during(options, () => call(client, request, options)),
+    follow: (...given) => watching.follow(...given),
     ended,
     close,
   };
@@ -149,12 +162,12 @@ async function listTools(client: Client): Promise<unknown[]> {
 
 async function call(client: Client, request: ServerRequest, { signal, timeoutMs, onProgress }: CallOptions): Promise<JsonObject> {
   const onprogress = ({ progress, total, message }: { progress: number; total?: number | undefined; message?: string | undefined }) =>
-    onProgress(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
+    onProgress?.(cutMiddle(message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`), 200));
   const answer = await client.request(request, ANY_RESULT, {
     signal,
     // The caller ends the call in time; this limit applies when its signal never comes. The time in which a person is asked does not count.
     timeout: timeoutMs + LATE_MS + MAX_QUESTION_MS,
-    onprogress,
+    ...(onProgress && { onprogress }),
   });
   return answer as JsonObject;
 }

@@ -7,7 +7,7 @@ import { createAuthorizedFetch } from '../../../oauth/authorized-fetch.ts';
 import type { ProtectedServer } from '../../../oauth/server.ts';
 import { createUserTokens, type User } from '../../../oauth/user-tokens.ts';
 import type { SignInRows } from '../../../store/sign-ins/sign-ins.ts';
-import type { Plugin } from '../../api/define-plugin.ts';
+import type { Plugin, Tool } from '../../api/define-plugin.ts';
 import { createCaller } from './call-server.ts';
 import type { ConnectedServer, ServerParts } from './connected-server.ts';
 import { fillInServer } from './fill-in-server.ts';
@@ -88,7 +88,16 @@ class Served {
       restart: () => this.restart(),
       setEnabled: (wanted: boolean) => this.setEnabled(wanted),
     };
-    this.published = createServerPlugin({ name, limits: server, log, run: this.createRun(), onChange, hooks, instead });
+    this.published = createServerPlugin({
+      name,
+      limits: server,
+      log,
+      run: this.createRun(),
+      onChange,
+      hooks,
+      instead,
+      session: (user, isNeeded) => (isNeeded ? this.sessions.of(user) : this.sessions.opened(user)),
+    });
     if (this.isEnabled) this.listInTurn();
     else this.first.resolve();
   }
@@ -103,10 +112,12 @@ class Served {
     const { name, server, signIns } = this.parts;
     const lastAlert = () => this.published.plugin().alerts.at(-1)?.text;
     const caller = createCaller({ name, limits: server, session: (context) => this.sessions.of(context), lastAlert });
+    // A call whose server wanted a sign-in first had no effect.
     const isUnmade = async (callId: string) => (await signIns.rows.ofCall(callId))?.isResumed === false;
     return (tool) => {
-      const { execute, ...rest } = caller(tool);
-      return { ...rest, isUnmade, execute: (input, context) => this.signingIn(context, () => execute(input, context)) };
+      const { execute, mayGoOn, ...rest } = caller(tool);
+      const goesOn: Tool['mayGoOn'] = async (callId, kept) => (await isUnmade(callId)) || (await mayGoOn?.(callId, kept)) === true;
+      return { ...rest, mayGoOn: goesOn, execute: (input, context) => this.signingIn(context, () => execute(input, context)) };
     };
   }
 
@@ -135,7 +146,7 @@ class Served {
     const toolsChanged = () => void list().catch((error: unknown) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'));
     opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment, fetchFn), {
       toolsChanged,
-      log: logOf(name, log),
+      ...logOf(name, log),
     });
     try {
       await list();

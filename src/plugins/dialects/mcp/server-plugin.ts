@@ -3,8 +3,11 @@ import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
+import type { PluginConversation } from '../../api/plugin.ts';
+import type { Session } from './open-session.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { instructionsOf } from './offers/instructions.ts';
+import { tellWatched, watchedIn } from './offers/watched-resources.ts';
 import { toolsOf, type RunServerTool } from './server-tools.ts';
 
 /** The plugin of a server, whose tools may change. */
@@ -31,6 +34,11 @@ interface Parts {
   hooks: Pick<PluginDetails, 'restart' | 'setEnabled' | 'inConversation' | 'lookInto'>;
   /** The tool of a server that lists none. */
   instead?: Tool;
+  /**
+   * The connection for a conversation, over which changes of watched resources come; undefined where there is none, and none `isNeeded`. Absent for servers in sandboxes,
+   * which are looked into.
+   */
+  session?: (conversation: PluginConversation, isNeeded: boolean) => Pick<Session, 'follow'> | Promise<Pick<Session, 'follow'>> | undefined;
 }
 
 const MOST_ALERTS = 20;
@@ -44,11 +52,11 @@ export function versionOf({ version, tools, offers }: ListedTools): string {
   return `${version.slice(0, 50)}+${createHash('sha256').update(JSON.stringify(listed)).digest('hex').slice(0, 12)}`;
 }
 
-export function createServerPlugin({ name, limits, log, run, onChange, hooks, instead }: Parts): ServerPlugin {
+export function createServerPlugin({ name, limits, log, run, onChange, hooks, instead, session }: Parts): ServerPlugin {
   const alerts: PluginAlert[] = [];
   let known = '';
   let words: string | undefined;
-  let plugin = made('0', []);
+  let plugin = made('0', { version: '0', tools: [] }, []);
   return { plugin: () => plugin, take, withTools, fail, recover, mention };
 
   function take(listed: ListedTools): void {
@@ -60,14 +68,14 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks, in
     for (const problem of bounded(problems)) alert('warning', problem);
     if (known !== '' && !isSame) alert('info', `Its tools have changed; now there are: ${cutMiddle(tools.map(({ id }) => id).join(', '), 500) || 'none'}`);
     [known, words] = [version, instructions];
-    plugin = made(version, tools, instructions);
+    plugin = made(version, listed, tools);
     onChange(plugin);
   }
 
   function withTools(listed: ListedTools): Plugin {
     const { tools, problems } = toolsOf(name, listed, limits, run);
     for (const problem of bounded(problems)) log.warn({ plugin: name }, problem);
-    return made(versionOf(listed), tools, listed.instructions);
+    return made(versionOf(listed), listed, tools);
   }
 
   function fail(text: string): void {
@@ -87,11 +95,16 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks, in
     onChange(plugin);
   }
 
-  function made(version: string, tools: Tool[], instructions?: string): Plugin {
+  function made(version: string, { instructions, offers }: ListedTools, tools: Tool[]): Plugin {
     const text = instructionsOf(name, instructions);
+    const isWatched = offers?.includes('subscriptions') === true;
     const offered = instead && tools.length === 0 ? [instead] : tools;
     const plugin = definePlugin({ id: name, version, description: `MCP server ${name}`, tools: offered, dialect: 'mcp', requireApproval: true, alerts });
-    return Object.assign(plugin, hooks, text !== undefined && { promptText: async () => text });
+    const promptText = async (conversation: PluginConversation) => {
+      const texts = [text, isWatched ? await changesFor(conversation, name, session) : undefined].filter((each) => each !== undefined);
+      return texts.length === 0 ? undefined : texts.join('\n\n');
+    };
+    return Object.assign(plugin, hooks, (text !== undefined || isWatched) && { promptText });
   }
 
   function alert(level: PluginAlert['level'], text: string): void {
@@ -99,6 +112,20 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks, in
     if (alerts.length > MOST_ALERTS) alerts.shift();
     log[level === 'warning' ? 'warn' : level]({ plugin: name }, text);
   }
+}
+
+/** What has changed of what a conversation watches; from now on, its changes are heard of over the open connection. */
+async function changesFor(conversation: PluginConversation, name: string, session: Parts['session']): Promise<string | undefined> {
+  const { conversationId, store } = conversation;
+  if (!store) return undefined;
+  const watched = await watchedIn(store);
+  // The step does not wait for a connection.
+  const uris = Object.keys(watched);
+  void Promise.resolve(session?.(conversation, uris.length > 0)).then(
+    (opened) => opened?.follow(conversationId, uris, store),
+    () => undefined,
+  );
+  return tellWatched(name, watched);
 }
 
 /** Limits the number of problems. Further ones are only counted. */

@@ -3,21 +3,15 @@ import { CallToolResultSchema, ToolSchema, type Tool as ServerTool } from '@mode
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
-import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
-import { defineTool, type Tool, type ToolAnnotations, type ToolResult } from '../../api/define-plugin.ts';
+import { defineTool, type Tool, type ToolAnnotations } from '../../api/define-plugin.ts';
 import { createCompiler } from '../../schemas/validate-arguments.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { limitOf } from './call-limits.ts';
 import { offeredTools } from './offers/offered-tools.ts';
+import type { ServerCall, TaskUse } from './offers/server-call.ts';
 import { serverResultOf } from './server-result.ts';
 
-/** How a request to a server is made, for any kind of connection, and what of the answer is the result. `name`: whose time limit counts. */
-export interface ServerCall {
-  name: string;
-  request: (input: JsonObject) => ServerRequest;
-  result: (given: JsonObject) => ToolResult;
-}
-export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk' | 'mayAskModel' | 'isUnmade'>;
+export type RunServerTool = (call: ServerCall) => Pick<Tool, 'isolation' | 'execute' | 'mayAsk' | 'mayAskModel' | 'mayGoOn'>;
 
 export interface ServerTools {
   tools: Tool[];
@@ -48,7 +42,7 @@ export function toolsOf(
   if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are used`);
   for (const described of listed.slice(0, MAX_TOOLS)) {
     try {
-      const tool = toolOf(parse(described), limits, run, (id) => tools.has(id));
+      const tool = toolOf(parse(described), { limits, run, hasTasks: offers.includes('tasks') }, (id) => tools.has(id));
       compile(pluginId, tool.id, 'parameters', tool.parameters);
       if (tool.resultSchema) compile(pluginId, tool.id, 'result', tool.resultSchema);
       tools.set(tool.id, tool);
@@ -80,11 +74,15 @@ function parse(given: unknown): ServerTool {
   throw new Error(parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; '));
 }
 
-function toolOf(given: ServerTool, limits: McpLimits, run: RunServerTool, isTaken: (id: string) => boolean): Tool {
+interface Making {
+  limits: McpLimits;
+  run: RunServerTool;
+  hasTasks: boolean;
+}
+
+function toolOf(given: ServerTool, { limits, run, hasTasks }: Making, isTaken: (id: string) => boolean): Tool {
   const { name, title, description, inputSchema, outputSchema, annotations = {} } = given;
-  if (given.execution?.taskSupport === 'required') {
-    throw new Error('it runs only as a task (execution.taskSupport is "required"), and tasks of servers are not supported');
-  }
+  const task = taskUseOf(given, hasTasks);
   const hints = annotationsOf(annotations, title);
   return {
     ...defineTool({
@@ -98,10 +96,17 @@ function toolOf(given: ServerTool, limits: McpLimits, run: RunServerTool, isTake
     }),
     ...run({
       name,
-      request: (input) => ({ method: 'tools/call', params: { name, arguments: input } }),
-      result: (given) => serverResultOf(CallToolResultSchema.parse(given)),
+      ...(task && { task }),
+      run: async (input, ask) => serverResultOf(CallToolResultSchema.parse(await ask({ method: 'tools/call', params: { name, arguments: input } }, task))),
     }),
   };
+}
+
+function taskUseOf({ execution: { taskSupport = 'forbidden' } = {} }: ServerTool, hasTasks: boolean): TaskUse | undefined {
+  if (taskSupport === 'required' && !hasTasks) {
+    throw new Error('it runs only as a task (execution.taskSupport is "required"), and its server does not offer tasks');
+  }
+  return taskSupport === 'forbidden' || !hasTasks ? undefined : taskSupport;
 }
 
 function annotationsOf(given: NonNullable<ServerTool['annotations']>, ownTitle: string | undefined): ToolAnnotations {

@@ -88,7 +88,9 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
 
 /** Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced. */
 async function ensureServer(connection: WorkingConnection, server: SandboxServer, onRestart: ServerRequestOptions['onRestart']): Promise<void> {
-  const { name, command, args, env, directory = '.' } = server;
+  const { name, command, args, directory = '.', maySample } = server;
+  // A server in a sandbox of an earlier version gets the variable, and is not told that it may ask.
+  const env = maySample ? { ...server.env, LONGSHORE_MCP_SAMPLING: '1' } : server.env;
   if (!NAME.test(name)) {
     const fix = 'Use a lower-case letter, then letters, digits and -, 40 at most';
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${JSON.stringify(name)} is no name of a server`, fix });

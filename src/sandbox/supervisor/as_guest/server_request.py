@@ -30,6 +30,7 @@ _READ_SIZE = 65536
 _LENGTH = struct.Struct('>I')
 _QUESTION = 'elicitation/create'
 _NO_ANSWER = {'ok': {'action': 'cancel'}}
+_NOT_ASKED = {'error': {'code': 'TOOL_FAILED', 'message': 'it could not be asked'}}
 _CREDENTIALS = struct.Struct('3i')
 
 
@@ -154,7 +155,9 @@ class _Asking:
         try:
             asked = loads(line)
             number = asked['number']
-            answer = self._exchange({'token': self._token, 'id': f'ask-{number}', 'tool': _QUESTION, 'arguments': asked['params']})
+            method = asked.get('method', _QUESTION)
+            call = {'token': self._token, 'id': f'ask-{number}', 'tool': method, 'arguments': asked['params']}
+            answer = self._exchange(call) or (_NO_ANSWER if method == _QUESTION else _NOT_ASKED)
             with self._writing:
                 self._connection.sendall(dumps({'number': number, 'answer': answer}).encode() + b'\n')
         except Exception as error:
@@ -168,7 +171,7 @@ class _Asking:
             tools.sendall(_LENGTH.pack(len(frame)) + frame)
             return loads(_receive(tools, _LENGTH.unpack(_receive(tools, 4))[0]))
         except (OSError, ValueError):
-            return _NO_ANSWER
+            return None
         finally:
             tools.close()
 

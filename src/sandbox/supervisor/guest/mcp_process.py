@@ -8,10 +8,11 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from urllib.parse import quote
+
+from mcp_words import log, names_of, tell_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ _MAX_MESSAGE = 8 * 1024 * 1024
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
-_MAX_LOGGED = 1_000
 _MAX_INSTRUCTIONS = 10_000
-# Of a question, as JSON. The worker accepts less, and tells the server so.
-_MAX_QUESTION = 256 * 1024
 _INVALID_REQUEST = -32600
 _INVALID_PARAMS = -32602
+# What a server may ask of its worker, and its largest size as JSON. The worker accepts less, and tells the server so.
+_QUESTIONS = {'elicitation/create': 256 * 1024, 'sampling/createMessage': 900_000}
+_MAY_SAMPLE = 'LONGSHORE_MCP_SAMPLING'
+# For the reasons of a worker that does not answer. All others say that the question is not valid.
+_CODES = {'REFUSED': -1, 'TOOL_FAILED': -32603}
 
 
 class Request:
@@ -67,8 +70,10 @@ class ServerProcess:
         self._writing = threading.Lock()
         self._words = b''
         self._noise = (0.0, 0)
+        self._may_sample = _MAY_SAMPLE in os.environ
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        env = {name: value for name, value in os.environ.items() if name != _MAY_SAMPLE}
+        self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=env)
         self._stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]
         self._stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
         self._stderr: IO[bytes] = self._process.stderr  # type: ignore[assignment]
@@ -78,11 +83,10 @@ class ServerProcess:
 
     def greet(self) -> None:
         """Raises with the reason when the server cannot be initialized."""
-        about = {
-            'protocolVersion': _VERSION,
-            'capabilities': {'elicitation': {'form': {}, 'url': {}}, 'roots': {}},
-            'clientInfo': {'name': 'longshore', 'version': '0.1.0'},
-        }
+        capabilities: dict[str, Any] = {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}
+        if self._may_sample:
+            capabilities['sampling'] = {}
+        about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
         greeting = Request('longshore-greeting', 'initialize', about)
         self.ask(greeting)
         line = None
@@ -97,7 +101,7 @@ class ServerProcess:
             raise RuntimeError('its answer to initialize is not an object')
         known, offers, words = (line['result'].get(name) for name in ('serverInfo', 'capabilities', 'instructions'))
         self.about = known if isinstance(known, dict) else {}
-        self.offers = list(offers) if isinstance(offers, dict) else []
+        self.offers = names_of(offers) if isinstance(offers, dict) else []
         self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
         self._send({'method': 'notifications/initialized'})
 
@@ -119,6 +123,9 @@ class ServerProcess:
             self._forget_questions(request)
         if under_way:
             self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
+        # Who waits for the result of a task is its call.
+        if under_way and request.method == 'tasks/result':
+            self._send({'id': f'{request.id}-cancel', 'method': 'tasks/cancel', 'params': {'taskId': request.params.get('taskId')}})
 
     def answer(self, request: Request, number: int, result: dict[str, Any]) -> None:
         """Passes on the answer to a question that the server asked during this request: its `ok`, or why there is none."""
@@ -129,7 +136,8 @@ class ServerProcess:
             del self._asked[number]
         error = result.get('error')
         if isinstance(error, dict):
-            self._send({'id': message_id, 'error': {'code': _INVALID_PARAMS, 'message': str(error.get('message'))}})
+            code = _CODES.get(str(error.get('code')), _INVALID_PARAMS)
+            self._send({'id': message_id, 'error': {'code': code, 'message': str(error.get('message'))}})
         else:
             self._send({'id': message_id, 'result': result.get('ok')})
 
@@ -178,16 +186,18 @@ class ServerProcess:
             return
         if 'method' not in message:
             self._settle(message)
-        elif 'id' in message and message['method'] == 'elicitation/create':
+        elif 'id' in message and self._may_ask(message['method']):
             self._ask(message)
         elif 'id' in message:
             self._serve(message)
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
         elif message['method'] == 'notifications/message':
-            _log(message.get('params'))
+            log(message.get('params'))
         elif message['method'] == 'notifications/tools/list_changed':
             tell_change('the server says that its tools have changed')
+        elif message['method'] == 'notifications/resources/updated':
+            tell_change('resource')
 
     def _settle(self, message: dict[str, Any]) -> None:
         request_id = message.get('id')
@@ -211,16 +221,19 @@ class ServerProcess:
             return self.about
         return {**self.about, 'offers': self.offers, 'instructions': self.instructions}
 
+    def _may_ask(self, method: object) -> bool:
+        return method == 'elicitation/create' or (method == 'sampling/createMessage' and self._may_sample)
+
     def _ask(self, message: dict[str, Any]) -> None:
         """A program does not say during which request it asks. All of them are of the same sandbox; the newest counts."""
-        params = message.get('params')
+        method, params = message['method'], message.get('params')
         with self._lock:
             request = next((each for each in reversed(list(self._open.values())) if each.asks), None)
-            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _MAX_QUESTION
+            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _QUESTIONS[method]
             if request is not None and is_valid:
                 self._questions += 1
                 self._asked[self._questions] = (request, message['id'])
-                request.tell('ask', number=self._questions, params=params)
+                request.tell('ask', number=self._questions, method=method, params=params)
                 return
         if request is None:
             error = {'code': _INVALID_REQUEST, 'message': 'no call is in progress in which it could be asked'}
@@ -276,15 +289,3 @@ class ServerProcess:
         """Also ends what it has started: the program may be only the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def _log(params: object) -> None:
-    """What the server logs is read where its stderr is read."""
-    if isinstance(params, dict):
-        data = params.get('data')
-        text = data if isinstance(data, str) else json.dumps(data)
-        print(f'[{params.get("level")}] {text[:_MAX_LOGGED]}', file=sys.stderr, flush=True)
-
-
-def tell_change(text: str) -> None:
-    os.write(1, text.encode() + b'\n')

@@ -3,10 +3,13 @@ then its program. Its clients (as_guest/server_request.py) each bring one reques
 answers questions of the server during the request, `channel`: the path of a socket and a token.
 
 Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, `ask`
-(the server asks a person; the client sends a line with its `number` and the `answer`), and last `answer`, `error`, `failed` (the request was not
-made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled.
+(the server asks a person or the model, by its `method`; the client sends a line with its `number` and the `answer`), and last `answer`, `error`,
+`failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled.
 
-Stdout gets a line whenever the server's tools may have changed: when its length has grown, the worker lists them again."""
+The server may ask the model where the variable LONGSHORE_MCP_SAMPLING is set.
+
+Stdout gets a line whenever the server's tools, or resources that it is subscribed to, may have changed: when its length has grown, the worker looks at
+them again."""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
-from mcp_process import Request, ServerProcess, tell_change
+from mcp_process import Request, ServerProcess
+from mcp_words import tell_change
 
 # A server that could not be started is not tried again sooner.
 _PATIENCE = 2.0

@@ -10,7 +10,7 @@ test('a tool that runs only as a task is left out, and that is told', () => {
   }));
   const { tools, problems } = toolsOf('server', { tools: listed }, { toolTimeoutMs: 1_000 } as never, () => ({ isolation: 'host', execute: async () => null }));
   expect(tools.map(({ id }) => id)).toEqual(['t0', 't1', 't2']);
-  expect(problems).toEqual(['Its tool "t3" is left out: it runs only as a task (execution.taskSupport is "required"), and tasks of servers are not supported']);
+  expect(problems).toEqual(['Its tool "t3" is left out: it runs only as a task (execution.taskSupport is "required"), and its server does not offer tasks']);
 });
 
 test('pages of tools that were not asked for are told', async () => {

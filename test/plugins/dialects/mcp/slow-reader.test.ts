@@ -9,7 +9,8 @@ test('a flood is a flood also when it is read slowly', async () => {
     const until = performance.now() + 3;
     while (performance.now() < until);
   };
-  const session = await openSession({ name: 'fix' }, opened, { toolsChanged, log: () => undefined });
+  const ignore = () => undefined;
+  const session = await openSession({ name: 'fix' }, opened, { toolsChanged, log: ignore, listChanged: ignore, problem: ignore });
   const request = { method: 'tools/call', params: { name: 'go', arguments: {} } };
   const call = session.call(request, { signal: new AbortController().signal, timeoutMs: 120_000, onProgress: () => undefined });
   await expect(call).rejects.toThrow('Connection closed');

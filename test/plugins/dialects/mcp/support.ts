@@ -116,7 +116,8 @@ export async function serveFixture(port = 0, create: () => Pick<McpServer, 'conn
   let closed = 0;
   let gone = { status: 404, text: '' };
   const seen: Record<string, unknown> = {};
-  const http = createServer((request, response) => {
+  // A busy machine would meet the end of a connection that it has just chosen for a request.
+  const http = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
     void (async () => {
       Object.assign(seen, request.headers);
       const body = request.method === 'POST' ? await text(request) : '';

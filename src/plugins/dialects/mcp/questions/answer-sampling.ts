@@ -1,5 +1,6 @@
-import { ErrorCode, type CreateMessageResult } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
 import type { Sampling } from '../../../../contracts/mcp/server.ts';
+import type { QuestionAnswer } from '../../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import type { ModelQuestion } from '../../../api/server-question.ts';
 import { NO_CALL, refusal } from './refusal.ts';
@@ -8,6 +9,9 @@ import { askWhether, readSampling } from './read-sampling.ts';
 /** As the protocol has it for a person who refuses. */
 const REFUSED = -1;
 
+/** What a server gets for its question to the model. (A type alias is assignable to `Json`.) */
+type Sampled = { role: 'assistant'; content: { type: 'text'; text: string }; model: string };
+
 /** Asks the model for a server, within the call to which its request belongs. With `ask`, a person allows it first. */
 export async function answerSampling(
   server: string,
@@ -15,7 +19,7 @@ export async function answerSampling(
   given: unknown,
   call: { askPerson?: ToolContext['askPerson']; model?: ToolContext['model'] } | undefined,
   signal: AbortSignal,
-): Promise<CreateMessageResult> {
+): Promise<Sampled> {
   const question = orInvalid(() => readSampling(given));
   if (!call) throw refusal(ErrorCode.InvalidRequest, NO_CALL);
   if (!call.model) throw refusal(ErrorCode.InvalidRequest, 'the model cannot be asked in this call');
@@ -23,13 +27,21 @@ export async function answerSampling(
   const { text } = await call.model.ask(question).catch((error: unknown) => {
     throw refusal(ErrorCode.InternalError, (error as Error).message);
   });
-  return { role: 'assistant', content: { type: 'text', text }, model: call.model.name };
+  return sampled(text, call.model.name);
+}
+
+export function sampled(text: string, model: string): Sampled {
+  return { role: 'assistant', content: { type: 'text', text }, model };
+}
+
+export function whyNotAllowed(action: Exclude<QuestionAnswer['action'], 'accept'>): string {
+  return action === 'decline' ? 'a person has refused to let the model be asked' : 'no person has allowed it';
 }
 
 async function allowed(server: string, question: ModelQuestion, askPerson: ToolContext['askPerson'], signal: AbortSignal): Promise<void> {
   const asked = orInvalid(() => askWhether(server, question));
   const { action } = (await askPerson?.(asked, signal)) ?? { action: 'cancel' };
-  if (action !== 'accept') throw refusal(REFUSED, action === 'decline' ? 'a person has refused to let the model be asked' : 'no person has allowed it');
+  if (action !== 'accept') throw refusal(REFUSED, whyNotAllowed(action));
 }
 
 function orInvalid<Result>(read: () => Result): Result {

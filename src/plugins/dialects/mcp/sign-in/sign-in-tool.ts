@@ -15,5 +15,5 @@ export function createSignInTool(server: string, tools: (context: ToolContext) =
       return `The user is signed in at ${server}. Its tools, from now on: ${names.join(', ') || 'none'}.`;
     },
   });
-  return { ...tool, mayAsk: true, isUnmade: async () => true };
+  return { ...tool, mayAsk: true, mayGoOn: async () => true };
 }

@@ -26,7 +26,7 @@ const NEVER = new AbortController().signal;
 
 /** Connections to one server, one for each user that calls it. No user's call goes over the connection of another. */
 export class UserSessions<Session extends Connection> {
-  private readonly opened = new Map<string, Open<Session>>();
+  private readonly all = new Map<string, Open<Session>>();
   private readonly open: (user: User) => Promise<Session>;
   private readonly idleMs: number;
 
@@ -36,29 +36,34 @@ export class UserSessions<Session extends Connection> {
   }
 
   of(user: User): Promise<Session> {
-    const known = this.opened.get(keyOf(user));
+    const known = this.all.get(keyOf(user));
     if (known) {
       this.rest(known);
       return known.session;
     }
     this.makeRoom();
     const one: Open<Session> = { session: this.open(user).then((session) => this.counted(one, session)), calls: createRunningCalls(), used: 0 };
-    this.opened.set(keyOf(user), one);
+    this.all.set(keyOf(user), one);
     this.rest(one);
     const forget = () => this.forget(one);
     one.session.then(({ ended }) => ended.then(forget), forget);
     return one.session;
   }
 
+  /** Undefined where no call has opened it. */
+  opened(user: User): Promise<Session> | undefined {
+    return this.all.get(keyOf(user))?.session;
+  }
+
   /** The next call of the user makes another one; calls in progress go on over this one. */
   drop(user: User, why: string): void {
-    const one = this.opened.get(keyOf(user));
+    const one = this.all.get(keyOf(user));
     if (one) void this.endWhenIdle(one, why);
   }
 
   /** Ends all as soon as none of their calls is in progress; `now` does not wait for that. */
   async close(why: string, now?: 'now'): Promise<void> {
-    await Promise.all([...this.opened.values()].map((one) => (now ? this.end(one, why) : this.endWhenIdle(one, why))));
+    await Promise.all([...this.all.values()].map((one) => (now ? this.end(one, why) : this.endWhenIdle(one, why))));
   }
 
   private async endWhenIdle(one: Open<Session>, why: string): Promise<void> {
@@ -77,7 +82,7 @@ export class UserSessions<Session extends Connection> {
 
   private forget(one: Open<Session>): void {
     clearTimeout(one.timer);
-    for (const [key, known] of this.opened) if (known === one) this.opened.delete(key);
+    for (const [key, known] of this.all) if (known === one) this.all.delete(key);
   }
 
   private counted(one: Open<Session>, session: Session): Session {
@@ -104,8 +109,8 @@ export class UserSessions<Session extends Connection> {
   }
 
   private makeRoom(): void {
-    if (this.opened.size < MOST) return;
-    const idle = [...this.opened.values()].find(({ used }) => used === 0);
+    if (this.all.size < MOST) return;
+    const idle = [...this.all.values()].find(({ used }) => used === 0);
     if (idle) void this.end(idle, 'others need the room');
   }
 }
