@@ -10,6 +10,7 @@ import { createFileLinks } from './service/file-links.ts';
 import { createJudgements } from './service/judgements.ts';
 import { createHosts } from './service/hosts.ts';
 import { createRemoval } from './service/removal.ts';
+import { createBackups } from './blobs/backups.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
 import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
@@ -113,6 +114,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     memory: createMemory(parts),
     samples: createSamples(parts),
     blobs,
+    backups: createBackups(parts),
     plugins: createPluginStates(parts),
     prepareTenants: () => prepareTenantRole(url),
     ping: () =>

@@ -28,6 +28,8 @@ export interface SandboxRow {
   expiresAt?: string;
   /** Present for an archived sandbox. */
   archive?: SandboxArchive;
+  /** The newest complete backup of its files. */
+  backup?: SandboxBackup;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
   lastUsedAt: string;
@@ -42,6 +44,26 @@ export interface SandboxArchive {
   files: StoredBlob;
   /** Its checkpoint, when it was archived with its processes. */
   memory?: StoredBlob;
+}
+
+/** A backup of the home directory of a sandbox: the files of one checkpoint. */
+export interface SandboxBackup {
+  /** When the files were so. ISO 8601. */
+  at: string;
+  files: number;
+  /** Of the files; the blobs are packed. */
+  bytes: number;
+  /** The oldest first. All are needed. */
+  parts: BackupPart[];
+}
+/** A blob with the checkpoints after `since`, up to the one with the number `to`, which was made `at` that time. */
+export interface BackupPart {
+  since: number;
+  to: number;
+  at: string;
+  /** Bytes of content in it, not packed. */
+  bytes: number;
+  blob: StoredBlob;
 }
 
 /** A change of a sandbox's row. */

@@ -18,6 +18,7 @@ import { traceActivities } from '../traces/trace-activities.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { startReaper } from './start-reaper.ts';
+import { startBackups } from './keep-backups.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
 import { createSubAgentCalls } from './sub-agent-calls.ts';
@@ -64,10 +65,11 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, ...starting, workflows }) });
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
+      const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
       try {
         await workers.conversations.run();
       } finally {
-        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
+        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), backups.stop(), workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
         if (!options.connection) await connection.close();
       }
     },

@@ -5,14 +5,16 @@ import { readEnvironment, type Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import type { BackupTry } from '../../store/blobs/backups.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveReferences } from '../api/references.ts';
 import type { OpenedSandbox, WorkerHandle, SandboxOwner } from '../api/sandbox.ts';
-import type { Sandboxes } from '../api/host-sandboxes.ts';
+import type { BackUpOptions, Sandboxes } from '../api/host-sandboxes.ts';
 import { checkedHandle } from '../options/checked-handle.ts';
 import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
 import { bringUpSandbox } from './rest/bring-up-sandbox.ts';
+import { backUp } from './backup/back-up.ts';
 import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
@@ -58,7 +60,7 @@ export interface SandboxesOptions {
     | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events' | 'hosts'>;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'backups' | 'events' | 'hosts'>;
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
@@ -85,6 +87,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     pools: createKeptPools(),
     snapshots: store.snapshots,
     blobs: store.blobs,
+    backups: store.backups,
     connections: createConnections({ engine, rows, log, hostId, lease, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
     openers: createOpeners(),
@@ -118,6 +121,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
+    ...(engine.copies !== undefined && { backUp: (attempt: BackupTry, options: BackUpOptions) => backUp(context, attempt, options) }),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUpSandbox(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
     destroy: (sandboxId) => destroyAs(role, context, sandboxId),

@@ -7,6 +7,10 @@ import { inPieces, Meter, type BlobStore } from './blob-store.ts';
 /** A blob has at most ten thousand parts, so 80 GB; one part is in memory at a time. */
 const PART_BYTES = 8 * 1024 * 1024;
 
+/** A connection that is not made, or says nothing, for so long has failed; without a limit it would be waited for without end. */
+const CONNECT_MS = 10_000;
+const SILENCE_MS = 60_000;
+
 type Sdk = typeof import('@aws-sdk/client-s3');
 interface Bucket {
   sdk: Sdk;
@@ -71,7 +75,13 @@ async function openBucket(bucket: string): Promise<Bucket> {
     throw failure('CONFIG_INVALID', { name: 'LONGSHORE_BLOBS', problem, fix: 'Install it: npm install @aws-sdk/client-s3' }, error);
   }
   // Compatible stores support neither bucket names as hosts nor the newest checksums.
-  const client = new sdk.S3Client({ forcePathStyle: true, requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED' });
+  const requestHandler = { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS };
+  const client = new sdk.S3Client({
+    requestHandler,
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
   return { sdk, client, bucket };
 }
 

@@ -21,6 +21,7 @@ export interface DockerContext {
   pools: KeptPools;
   snapshots: Store['snapshots'];
   blobs: BlobStore;
+  backups: Store['backups'];
   connections: Connections;
   /** This process's operations in progress. */
   work: Work;
