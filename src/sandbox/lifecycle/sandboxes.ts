@@ -1,3 +1,5 @@
+import type { Transform } from 'node:stream';
+import { createGzip } from 'node:zlib';
 import { parseDuration } from '../../common/duration.ts';
 import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
@@ -65,6 +67,8 @@ export interface SandboxesOptions {
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
   role?: TermsOfOptions['role'];
+  /** Makes backups smaller. Default: gzip, as little as makes texts small, because the time of a backup is that of its transfer. */
+  compress?: () => Transform;
   terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
 
@@ -74,7 +78,7 @@ const DAY_MS = 86_400_000;
 
 /** The sandboxes of an engine. Does not call the engine before a method is called. Dispose it to close its connections. */
 export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
-  const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
+  const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {}, compress = () => createGzip({ level: 1 }) } = options;
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage, LONGSHORE_HOST_ID: hostId } = config;
   const lostAfterMs = parseDuration(config.LONGSHORE_HOST_LOST_AFTER);
@@ -88,6 +92,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     snapshots: store.snapshots,
     blobs: store.blobs,
     backups: store.backups,
+    compress,
     connections: createConnections({ engine, rows, log, hostId, lease, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
     openers: createOpeners(),

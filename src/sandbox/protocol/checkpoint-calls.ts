@@ -11,7 +11,7 @@ export function createCheckpointCalls(caller: Caller): SandboxCheckpoints & Chec
       known(caller, number, () =>
         caller.call({
           operation: 'packCheckpoint',
-          fields: () => ({ number, at, known: streams.map((stream) => `${stream.to} ${stream.bytes} ${stream.at}`) }),
+          fields: () => ({ number, at, ...(streams.length > 0 && { known: streams.map((stream) => `${stream.to} ${stream.bytes} ${stream.at}`) }) }),
           onData,
           once: true,
           signal,

@@ -227,7 +227,7 @@ export const PROTOCOL = {
      * The checkpoints for a backup, as `bring_back.py` reads them, without what earlier streams had. `known`: those streams, the oldest first, each as the number of
      * its checkpoint, its bytes and its time. `since`: the number of the last of them that is needed still; `bytes`: content in this one.
      */
-    packCheckpoint: { request: { number: integer(1), at: time, known: texts(100, 100) }, end: { since: count, bytes: count } },
+    packCheckpoint: { request: { number: integer(1), at: time, known: optional(texts(100, 100)) }, end: { since: count, bytes: count } },
     listCheckpoints: { request: {}, lines: { '...': ['checkpoint'] }, end: {} },
     /** Makes the home as it was at the checkpoint that was made at this time; the result is a checkpoint, too. `paths` and `problems` describe the first failures, index by index. */
     restoreCheckpoint: {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createGzip, type Gzip } from 'node:zlib';
+import type { Writable } from 'node:stream';
 import { failure } from '../../../contracts/errors.ts';
 import type { BackupTry } from '../../../store/blobs/backups.ts';
 import type { StoredBlob } from '../../../store/blobs/blob-store.ts';
@@ -9,9 +9,6 @@ import type { SandboxCheckpoint } from '../../api/checkpoints.ts';
 import type { BackUpOptions, BackUpOutcome } from '../../api/host-sandboxes.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import { removeBlob, removeBackup } from '../remove/remove-blobs.ts';
-
-/** As little as makes texts small: the time of a backup is that of its transfer. */
-const LEVEL = 1;
 
 /**
  * Stores the files of a sandbox as they are now in the blob store, and names them in its row: a checkpoint, of which only what has changed since the last backup is
@@ -72,12 +69,12 @@ async function isStored({ backups, rows }: DockerContext, attempt: BackupTry, { 
 
 /** Sends the checkpoint from the sandbox to the blob store, at the pace of the slower one. The first of the two that fails ends the other. */
 async function upload(
-  { blobs, work }: DockerContext,
+  { blobs, work, compress }: DockerContext,
   row: SandboxRow,
   checkpoint: SandboxCheckpoint,
   signal: AbortSignal,
 ): Promise<{ since: number; bytes: number; blob: StoredBlob }> {
-  const packed = createGzip({ level: LEVEL });
+  const packed = compress();
   const stopped = new AbortController();
   const given = AbortSignal.any([signal, stopped.signal]);
   const storing = blobs.put(packed);
@@ -92,6 +89,6 @@ async function upload(
   return { ...(await sending), blob };
 }
 
-async function write(packed: Gzip, piece: Buffer, signal: AbortSignal): Promise<void> {
+async function write(packed: Writable, piece: Buffer, signal: AbortSignal): Promise<void> {
   if (!packed.write(piece)) await once(packed, 'drain', { signal });
 }

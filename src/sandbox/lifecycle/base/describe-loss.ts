@@ -24,13 +24,7 @@ const NAMED = 10;
 const COMMAND_CHARACTERS = 120;
 
 /** What was lost, as a paragraph; `undefined` when nothing was. */
-export function describeLoss(loss: {
-  cause: string;
-  filesLost: boolean;
-  filesOf?: FilesOf;
-  execs: LostExec[];
-  expected: boolean;
-}): string | undefined {
+export function describeLoss(loss: { cause: string; filesLost: boolean; filesOf?: FilesOf; execs: LostExec[]; expected: boolean }): string | undefined {
   const { cause, filesLost, filesOf, expected } = loss;
   // Servers are started again on their next call, and report the loss themselves.
   const execs = loss.execs.filter(({ execId }) => !isServerExec(execId));

@@ -1,4 +1,5 @@
-import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import { isFailure } from '../../../contracts/errors.ts';
+import type { SandboxBackup, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { bringBackFiles } from '../backup/bring-back.ts';
 import type { FilesOf } from '../base/describe-loss.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -11,10 +12,22 @@ export async function newestFiles(context: DockerContext, row: SandboxRow): Prom
   const { sandboxId, backup } = row;
   const found = (await snapshots.list({ sandboxId, hostId })).findLast(({ ready }) => ready);
   if (backup !== undefined && (found === undefined || found.createdAt < backup.at)) {
-    const laidOut = await layOut(context, row, { files: (to) => bringBackFiles(context, sandboxId, backup, to) });
-    return { ...laidOut, filesOf: { what: 'backup', at: backup.at } };
+    return fromBackup(context, row, backup);
   }
   if (found === undefined) return undefined;
   const laidOut = await layOut(context, row, { files: (to) => jobsOf(context).copy({ volume: found.volumeName }, to) });
   return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
+}
+
+async function fromBackup(context: DockerContext, row: SandboxRow, backup: SandboxBackup): Promise<LaidOut & { filesOf: FilesOf }> {
+  const { sandboxId } = row;
+  try {
+    const laidOut = await layOut(context, row, { files: (to) => bringBackFiles(context, sandboxId, backup, to) });
+    return { ...laidOut, filesOf: { what: 'backup', at: backup.at } };
+  } catch (error) {
+    const now = (await context.rows.get(sandboxId))?.backup;
+    // A newer one has taken its place while it was read.
+    if (!isFailure(error, 'BACKUP_DAMAGED') || now === undefined || now.at === backup.at) throw error;
+    return fromBackup(context, row, now);
+  }
 }

@@ -33,7 +33,7 @@ def pack(fields: Fields, path: bytes, sink: int) -> Fields:
         latest = store.told()
         if (latest['number'], latest['at']) != (fields['number'], fields['at']):
             raise Refused('FILE_CHANGED', 'there is a newer checkpoint')
-        known = _still_known(store, _parsed(fields['known']))
+        known = _still_known(store, _parsed(fields.get('known', [])))
         content = store.content()
         sizes = {number: sum(size for _, size in each) for number, each in content.items()}
         since = _begin_after(known, sizes)
