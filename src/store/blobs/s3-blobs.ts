@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
@@ -6,6 +7,7 @@ import { inPieces, Meter, type BlobStore } from './blob-store.ts';
 
 /** A blob has at most ten thousand parts, so 80 GB; one part is in memory at a time. */
 const PART_BYTES = 8 * 1024 * 1024;
+const ATTEMPTS_IN_VAIN = 3;
 
 /** A connection that is not made, or says nothing, for so long has failed; without a limit it would be waited for without end. */
 const CONNECT_MS = 10_000;
@@ -109,9 +111,29 @@ async function upload({ sdk, client, bucket: Bucket }: Bucket, Key: string, cont
   return { bytes: meter.bytes, sha256: meter.sha256() };
 }
 
+/** A connection that is cut is replaced, and the object is read on from there. Fails when that does not get any further. */
 async function download({ sdk, client, bucket: Bucket }: Bucket, Key: string, into: PassThrough): Promise<void> {
-  const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key }));
-  await pipeline(Body as Readable, into);
+  let received = 0;
+  let first: { ETag?: string | undefined; ContentLength?: number | undefined } | undefined;
+  for (let inVain = 0; ;) {
+    const before = received;
+    const rest = first && { Range: `bytes=${received}-`, IfMatch: first.ETag };
+    const found = await client.send(new sdk.GetObjectCommand({ Bucket, Key, ...rest }));
+    if (rest && found.ContentRange === undefined) throw new TypeError('the store has not sent the part of the object that it was asked for');
+    first ??= found;
+    try {
+      for await (const chunk of found.Body as AsyncIterable<Buffer>) {
+        received += chunk.length;
+        if (!into.write(chunk)) await Promise.race([once(into, 'drain'), once(into, 'close')]);
+        if (into.destroyed) return;
+      }
+      into.end();
+      return;
+    } catch (error) {
+      inVain = received > before ? 0 : inVain + 1;
+      if (!isSocketError(error) || inVain === ATTEMPTS_IN_VAIN) throw error;
+    }
+  }
 }
 
 interface Found {
@@ -131,8 +153,14 @@ async function objects({ sdk, client, bucket: Bucket }: Bucket, Prefix: string):
 
 /** Uploads that a crash interrupted. They cost money, and no list of objects shows them. */
 async function unfinished({ sdk, client, bucket: Bucket }: Bucket, Prefix: string): Promise<(Found & { uploadId: string })[]> {
-  const { Uploads = [] } = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }));
-  return Uploads.map(({ Key = '', UploadId = '', Initiated }) => ({ key: Key, uploadId: UploadId, createdAtMs: Initiated?.getTime() ?? 0 }));
+  const found: (Found & { uploadId: string })[] = [];
+  for (let after: { KeyMarker?: string; UploadIdMarker?: string } = {}; ;) {
+    const page = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix, ...after }));
+    for (const { Key = '', UploadId = '', Initiated } of page.Uploads ?? [])
+      found.push({ key: Key, uploadId: UploadId, createdAtMs: Initiated?.getTime() ?? 0 });
+    if (page.IsTruncated !== true || page.NextKeyMarker === undefined) return found;
+    after = { KeyMarker: page.NextKeyMarker, ...(page.NextUploadIdMarker !== undefined && { UploadIdMarker: page.NextUploadIdMarker }) };
+  }
 }
 
 /** Errors of the stream that is being stored are passed on unchanged: they are not errors of the store. */
