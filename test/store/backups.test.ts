@@ -5,7 +5,7 @@ import { newConversation, newId, useTestStore } from './support.ts';
 let store: Store;
 useTestStore((opened) => ({ store } = opened));
 
-async function newSandbox(options: object = { backup: 'turn' }, hostId = newId('host')) {
+async function newSandbox(options: object = { backup: 'turn' }, hostId = newId('sbx')) {
   const sandboxId = newId('sbx');
   const conversationId = await newConversation(store);
   const names = { containerName: `c-${sandboxId}`, volumeName: `v-${sandboxId}` };

@@ -38,7 +38,7 @@ function host(due: DueBackup[], backUp: (sandboxId: string, options: BackUpOptio
     hostId: 'here',
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
   });
-  return { ...started, told, waiting };
+  return { stop: () => started.stop(), told, waiting };
 }
 
 async function until(question: () => boolean): Promise<void> {

@@ -76,8 +76,7 @@ const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** The sandboxes of an engine. Does not call the engine before a method is called. Dispose it to close its connections. */
-export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
+function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
   const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {}, compress = () => createGzip({ level: 1 }) } = options;
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage, LONGSHORE_HOST_ID: hostId } = config;
@@ -111,7 +110,14 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     inTurn,
     log,
   };
+  return context;
+}
 
+/** The sandboxes of an engine. Does not call the engine before a method is called. Dispose it to close its connections. */
+export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
+  const { role = 'worker' } = options;
+  const context = contextOf(engine, options);
+  const { inTurn, lease } = context;
   return {
     open: (owner, options) => open(context, owner, options),
     restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),

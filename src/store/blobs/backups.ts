@@ -132,7 +132,7 @@ export function createBackups({ database }: { database: Database }): BackupRows 
     blobIds: async () => (await database.query<{ blob_id: string }>('backups.blobIds', BLOB_IDS, [])).map((row) => row.blob_id),
     async totals() {
       const [row] = await database.query<Omit<BackupTotals, 'oldestSeconds'> & { oldest_seconds: number }>('backups.totals', TOTALS, []);
-      const { oldest_seconds: oldestSeconds = 0, ...totals } = row ?? { backups: 0, bytes: 0, due: 0, failing: 0, oldest_seconds: 0 };
+      const { oldest_seconds: oldestSeconds, ...totals } = row ?? { backups: 0, bytes: 0, due: 0, failing: 0, oldest_seconds: 0 };
       return { ...totals, oldestSeconds };
     },
   };

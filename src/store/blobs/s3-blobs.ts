@@ -112,27 +112,36 @@ async function upload({ sdk, client, bucket: Bucket }: Bucket, Key: string, cont
 }
 
 /** A connection that is cut is replaced, and the object is read on from there. Fails when that does not get any further. */
-async function download({ sdk, client, bucket: Bucket }: Bucket, Key: string, into: PassThrough): Promise<void> {
-  let received = 0;
-  let first: { ETag?: string | undefined; ContentLength?: number | undefined } | undefined;
+async function download(bucket: Bucket, Key: string, into: PassThrough): Promise<void> {
+  const read = { bytes: 0, etag: undefined as string | undefined };
   for (let inVain = 0; ;) {
-    const before = received;
-    const rest = first && { Range: `bytes=${received}-`, IfMatch: first.ETag };
-    const found = await client.send(new sdk.GetObjectCommand({ Bucket, Key, ...rest }));
-    if (rest && found.ContentRange === undefined) throw new TypeError('the store has not sent the part of the object that it was asked for');
-    first ??= found;
+    const before = read.bytes;
     try {
-      for await (const chunk of found.Body as AsyncIterable<Buffer>) {
-        received += chunk.length;
-        if (!into.write(chunk)) await Promise.race([once(into, 'drain'), once(into, 'close')]);
-        if (into.destroyed) return;
-      }
+      await readOn(bucket, Key, into, read);
       into.end();
       return;
     } catch (error) {
-      inVain = received > before ? 0 : inVain + 1;
+      inVain = read.bytes > before ? 0 : inVain + 1;
       if (!isSocketError(error) || inVain === ATTEMPTS_IN_VAIN) throw error;
     }
+  }
+}
+
+/** Reads an object from where it was read up to, if it is the same still. */
+async function readOn(
+  { sdk, client, bucket: Bucket }: Bucket,
+  Key: string,
+  into: PassThrough,
+  read: { bytes: number; etag: string | undefined },
+): Promise<void> {
+  const rest = read.bytes > 0 && { Range: `bytes=${read.bytes}-`, IfMatch: read.etag };
+  const { Body, ETag, ContentRange } = await client.send(new sdk.GetObjectCommand({ Bucket, Key, ...rest }));
+  if (rest && ContentRange === undefined) throw new TypeError('the store has not sent the part of the object that it was asked for');
+  read.etag = ETag;
+  for await (const chunk of Body as AsyncIterable<Buffer>) {
+    read.bytes += chunk.length;
+    if (!into.write(chunk)) await Promise.race([once(into, 'drain'), once(into, 'close')]);
+    if (into.destroyed) return;
   }
 }
 

@@ -85,7 +85,7 @@ testWithTwoEngines(
         { say: 'Begun.' },
         { call: 'shell:run', with: { command: 'echo two >> work/log' }, expect: { exitCode: 0 } },
         { say: 'Gone on.' },
-        { call: 'shell:run', with: { command: 'echo lost >> work/log; sleep 1000', timeoutSeconds: 1200 } },
+        { call: 'shell:run', with: { command: 'echo lost >> work/log; echo begun; sleep 1000', timeoutSeconds: 1200 } },
         { call: 'shell:run', with: { command: 'cat work/log; sha256sum -c sum' }, expect: { exitCode: 0 } },
         { say: 'Over.' },
       ],
@@ -105,7 +105,7 @@ testWithTwoEngines(
     const { backup, hostId } = (await installation.store.sandboxes.ofConversation(chat.id))!;
     expect(hostId).toBe('first');
     await chat.send('And on.');
-    await untilEvent(chat, ({ type, data }) => type === 'tool.started' && JSON.stringify(data).includes('sleep 1000'));
+    await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('begun'));
     await first.kill();
     await installation.startWorker({ ...LOST, LONGSHORE_HOST_ID: 'second', DOCKER_HOST: engine.host }).ready;
     expect(await chat.reply()).toBe('Over.');

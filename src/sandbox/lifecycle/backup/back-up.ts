@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
+import { anySignal } from '../../../common/any-signal.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { BackupTry } from '../../../store/blobs/backups.ts';
 import type { StoredBlob } from '../../../store/blobs/blob-store.ts';
@@ -76,7 +77,7 @@ async function upload(
 ): Promise<{ since: number; bytes: number; blob: StoredBlob }> {
   const packed = compress();
   const stopped = new AbortController();
-  const given = AbortSignal.any([signal, stopped.signal]);
+  const given = anySignal([signal, stopped.signal]);
   const storing = blobs.put(packed);
   storing.catch(() => stopped.abort());
   const sending = work.perform(row, async (connection) => {

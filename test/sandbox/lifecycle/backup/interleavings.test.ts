@@ -72,44 +72,32 @@ function loseVolume({ database, hosts }: World): void {
   world.volumes.delete(row.volumeName);
 }
 
-async function act({ verb, host: number }: Step, index: number, world: World): Promise<unknown> {
-  const host = world.hosts[number]!;
-  const { sandboxes } = host.worker;
-  switch (verb) {
-    case 'open':
-      return host.open();
-    case 'run':
-      return (host.handle ?? (await host.open())).run('work 300', { execId: `e${index}` });
-    case 'backUp':
-      return backUp(world, number);
-    case 'freeze':
-      return sandboxes.freeze(ID);
-    case 'pause':
-      await sandboxes.freeze(ID, { mode: 'pause' });
-      return setTimeout(() => void sandboxes.wake(ID).catch(() => undefined), 5000);
-    case 'stop':
-      return sandboxes.stop(ID);
-    case 'archive':
-      return sandboxes.archive(ID);
-    case 'volume':
-      return loseVolume(world);
-    case 'cut':
-      return (host.world.isCutOff = true);
-    case 'mend':
-      return (host.world.isCutOff = false);
-    case 'blobs':
-      return (world.database.isWithoutBlobs = !world.database.isWithoutBlobs);
-    case 'reap':
-      return sandboxes.reap();
-    case 'tier':
-      return sandboxes.tier(ID);
-    case 'restart':
-      host.restart();
-      return keep(host);
-    default:
-      return verb satisfies never;
-  }
-}
+type Act = (host: Host, world: World, step: Step & { index: number }) => unknown;
+
+const ACTS: Record<Step['verb'], Act> = {
+  open: (host) => host.open(),
+  run: async (host, _world, { index }) => (host.handle ?? (await host.open())).run('work 300', { execId: `e${index}` }),
+  backUp: (_host, world, { host }) => backUp(world, host),
+  freeze: ({ worker }) => worker.sandboxes.freeze(ID),
+  async pause({ worker }) {
+    await worker.sandboxes.freeze(ID, { mode: 'pause' });
+    setTimeout(() => void worker.sandboxes.wake(ID).catch(() => undefined), 5000);
+  },
+  stop: ({ worker }) => worker.sandboxes.stop(ID),
+  archive: ({ worker }) => worker.sandboxes.archive(ID),
+  volume: (_host, world) => loseVolume(world),
+  cut: ({ world }) => (world.isCutOff = true),
+  mend: ({ world }) => (world.isCutOff = false),
+  blobs: (_host, { database }) => (database.isWithoutBlobs = !database.isWithoutBlobs),
+  reap: ({ worker }) => worker.sandboxes.reap(),
+  tier: ({ worker }) => worker.sandboxes.tier(ID),
+  restart(host) {
+    host.restart();
+    return keep(host);
+  },
+};
+
+const act = async (step: Step, index: number, world: World): Promise<unknown> => ACTS[step.verb](world.hosts[step.host]!, world, { ...step, index });
 
 async function keep(host: Host): Promise<void> {
   await host.worker.sandboxes.keepHost?.().catch(() => undefined);
@@ -153,32 +141,39 @@ async function play(steps: Step[], latencies: number[]): Promise<Seen> {
   return await judge(world, run);
 }
 
-async function judge({ database, hosts }: World, run: <T>(work: Promise<T>) => Promise<T>): Promise<Seen> {
+async function judge(world: World, run: <T>(work: Promise<T>) => Promise<T>): Promise<Seen> {
+  const { database, hosts } = world;
   for (const host of hosts) host.restart();
   // A backup of a container is never followed by one of an earlier container.
   const fences = database.backups.stored.map(({ fence }) => fence);
   expect(fences).toEqual(fences.toSorted((a, b) => a - b));
-  const row = database.rows.get(ID)!;
-  const host = hosts.find(({ world }) => world.hostId === row.hostId)!;
   // Nothing that the row names is removed, and nothing else is left.
   database.areBlobsOld = true;
   for (const { worker } of hosts) await run(worker.sandboxes.reap());
-  const named = [...(row.backup?.parts ?? []).map(({ blob }) => blob.blobId), ...(row.archive ? [row.archive.files.blobId] : [])];
+  const { backup, archive, hostId } = database.rows.get(ID)!;
+  const named = [...(backup?.parts ?? []).map(({ blob }) => blob.blobId), ...(archive ? [archive.files.blobId] : [])];
   expect((await database.blobs().list()).map(({ blobId }) => blobId).toSorted()).toEqual(named.toSorted());
-  const { worker, world } = host;
+  const broughtBack = await loseAll(
+    hosts.find(({ world: { hostId: id } }) => id === hostId)!,
+    database,
+    run,
+  );
+  return { backups: fences.length, broughtBack };
+}
+
+/** Everything on the host is lost, whatever happened before: the sandbox has the files of the newest backup, and says so. Returns how many they are. */
+async function loseAll({ worker, world }: Host, database: FakeDatabase, run: <T>(work: Promise<T>) => Promise<T>): Promise<number> {
   await run(worker.sandboxes.open(OWNER, {}));
-  // Its volume is lost now, whatever happened before: the newest backup has all that it says.
-  const filesOf = () => [...(world.volumes.get(database.rows.get(ID)!.volumeName)?.files.names ?? [])];
-  const before = database.rows.get(ID)!;
-  world.container(before.containerName)?.supervisor?.end();
+  world.container(database.rows.get(ID)!.containerName)?.supervisor?.end();
   world.containers.clear();
   world.volumes.clear();
-  const { lost } = await run(host.worker.sandboxes.open(OWNER, {}));
+  const { lost } = await run(worker.sandboxes.open(OWNER, {}));
   const newest = database.backups.stored.at(-1)?.backup;
-  expect(database.rows.get(ID)!.backup).toEqual(newest);
-  expect(filesOf()).toHaveLength(newest?.files ?? 0);
+  const { backup, volumeName } = database.rows.get(ID)!;
+  expect(backup).toEqual(newest);
+  expect([...(world.volumes.get(volumeName)?.files.names ?? [])]).toHaveLength(newest?.files ?? 0);
   expect(lost).toContain(newest === undefined ? 'it starts empty' : `it starts with those of its backup of ${newest.at}`);
-  return { backups: fences.length, broughtBack: newest?.files ?? 0 };
+  return newest?.files ?? 0;
 }
 
 const step = (verb: Step['verb'], host: Step['host'], atMs: number): Step => ({ verb, host, atMs });
