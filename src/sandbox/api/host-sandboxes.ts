@@ -67,7 +67,7 @@ export interface BackUpOptions {
   keep: number;
   signal: AbortSignal;
 }
-/** `superseded`: the sandbox has another container by now, or another backup. `gone`: it is destroyed or archived. */
+/** `superseded`: the sandbox has another container by now, or another backup. `gone`: it is destroyed, archived or paused. */
 export type BackUpOutcome = 'stored' | 'unchanged' | 'superseded' | 'gone';
 export interface FreezeOptions {
   /**

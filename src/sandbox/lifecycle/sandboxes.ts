@@ -16,7 +16,7 @@ import { checkedHandle } from '../options/checked-handle.ts';
 import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
 import { bringUpSandbox } from './rest/bring-up-sandbox.ts';
-import { backUp } from './backup/back-up.ts';
+import { backUp } from './copies/back-up.ts';
 import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';

@@ -10,6 +10,7 @@ import type { SandboxCheckpoint } from '../../api/checkpoints.ts';
 import type { BackUpOptions, BackUpOutcome } from '../../api/host-sandboxes.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import { removeBlob, removeBackup } from '../remove/remove-blobs.ts';
+import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 
 /**
  * Stores the files of a sandbox as they are now in the blob store, and names them in its row: a checkpoint, of which only what has changed since the last backup is
@@ -19,9 +20,10 @@ export async function backUp(context: DockerContext, attempt: BackupTry, { keep,
   const { backups, work, blobs, log } = context;
   const { sandboxId } = attempt;
   const row = await ownRow(context, sandboxId);
-  if (row.state === 'destroyed' || row.state === 'archived') return 'gone';
+  if (row.state === 'destroyed' || row.state === 'archived' || row.paused) return 'gone';
+  if (row.state !== 'running') await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'wake'));
   const key = `backup.${randomBytes(8).toString('hex')}`;
-  const { checkpoint } = await work.perform(row, (connection) => connection.createCheckpoint({ key, keep }));
+  const { checkpoint } = await work.attend(row, (connection) => connection.createCheckpoint({ key, keep }));
   const newest = row.backup?.parts.at(-1);
   const before = newest?.blob.blobId;
   if (newest?.to === checkpoint.number && newest.at === checkpoint.at) {
@@ -80,7 +82,7 @@ async function upload(
   const given = anySignal([signal, stopped.signal]);
   const storing = blobs.put(packed);
   storing.catch(() => stopped.abort());
-  const sending = work.perform(row, async (connection) => {
+  const sending = work.attend(row, async (connection) => {
     const end = await connection.packCheckpoint(checkpoint, row.backup?.parts ?? [], (piece) => write(packed, piece, given), { signal: given });
     packed.end();
     return end;
