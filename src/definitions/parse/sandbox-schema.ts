@@ -4,6 +4,7 @@ import { egressSchema } from './egress-schema.ts';
 import { IMAGE, RANGES } from './sandbox-ranges.ts';
 
 const SHORTEST_BACKUP_MS = 10_000;
+const BACKUP_PROBLEM = `has to be turn, off or a duration of at least ${SHORTEST_BACKUP_MS / 1000}s`;
 
 /** The keys of a sandbox, without the rules between them. Templates have the same keys, except those that say how one agent uses its sandbox. */
 export const sandboxShape = z.strictObject({
@@ -38,7 +39,7 @@ export const sandboxShape = z.strictObject({
     })
     .prefault({}),
   backup: z
-    .union([z.enum(['turn', 'off']), duration.refine((ms) => ms >= SHORTEST_BACKUP_MS, `has to be at least ${SHORTEST_BACKUP_MS / 1000}s`)])
+    .union([z.enum(['turn', 'off']), duration.refine((ms) => ms >= SHORTEST_BACKUP_MS, BACKUP_PROBLEM)], { error: BACKUP_PROBLEM })
     .optional()
     .describe(
       'When the files are backed up to the blob store, so that they outlive the host: turn, at the end of each turn that has called tools; a duration, also after so much time of use. Default off.',
