@@ -32,7 +32,7 @@ export async function startS3Gateway(): Promise<S3Gateway> {
   const env = { ...process.env, ROOT_ACCESS_KEY: KEYS.AWS_ACCESS_KEY_ID, ROOT_SECRET_KEY: KEYS.AWS_SECRET_ACCESS_KEY };
   const child = spawn(program, ['--port', `127.0.0.1:${port}`, '--region', KEYS.AWS_REGION, 'posix', '--sidecar', join(root, 'meta'), join(root, 'data')], {
     env,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: 'ignore',
   });
   const ended = once(child, 'exit');
   const client = new S3Client({

@@ -51,6 +51,7 @@ afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 beforeEach(() => {
+  Object.assign(process.env, KEYS);
   fault = () => 'pass';
   requests = [];
 });
@@ -86,7 +87,10 @@ test('keys that are wrong, and a bucket that does not exist, are said as they ar
   process.env['AWS_SECRET_ACCESS_KEY'] = 'another';
   await expect(put(open(), Buffer.from('x'))).rejects.toMatchObject({ code: 'BLOB_FAILED', message: expect.stringContaining('SignatureDoesNotMatch') });
   process.env['AWS_ACCESS_KEY_ID'] = 'nobody';
-  await expect(open().list()).rejects.toMatchObject({ code: 'BLOB_FAILED', message: expect.stringContaining('InvalidAccessKeyId') });
+  await expect(open().list()).rejects.toMatchObject({
+    code: 'BLOB_FAILED',
+    message: expect.stringContaining('No user exists with the provided access key ID'),
+  });
   Object.assign(process.env, KEYS);
   await expect(put(open('nothing'), Buffer.from('x'))).rejects.toMatchObject({ code: 'BLOB_FAILED', message: expect.stringContaining('NoSuchBucket') });
 });
@@ -114,13 +118,12 @@ test('a connection that is cut while an object is read is replaced, and the rest
   fault = ({ method }) => (method === 'GET' && cuts++ < 2 ? { cutAfter: 3 * MEGABYTE } : 'pass');
   expect((await buffer(blobs.get(blobId))).equals(content)).toBe(true);
   expect(requests).toEqual(['GET', expect.stringMatching(/^GET bytes=\d{5,7}-$/), expect.stringMatching(/^GET bytes=\d{6,7}-$/)]);
-  // A body that always ends early.
-  fault = ({ method, headers }) => (method === 'GET' ? { cutAfter: headers.range === undefined ? MEGABYTE : 0 } : 'pass');
-  fault = ((earlier) => (request, response) => {
-    if (request.headers.range === undefined) return earlier(request, response);
+  // A body that ends early, and a server that sends no more of it.
+  fault = ({ headers }, response) => {
+    if (headers.range === undefined) return { cutAfter: MEGABYTE };
     response.destroy();
     return 'done';
-  })(fault);
+  };
   await expect(buffer(blobs.get(blobId))).rejects.toMatchObject({ code: 'BLOB_FAILED', retryable: true });
   fault = () => 'pass';
   await blobs.remove(blobId);
