@@ -1,5 +1,6 @@
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import type { SandboxBackup } from './blobs/backups.ts';
 import type { StoredBlob } from './blobs/blob-store.ts';
 
 /** State of a sandbox's row. `creating`: has a name but perhaps no container yet. `warm`: has a running container and belongs to no conversation yet. */
@@ -44,26 +45,6 @@ export interface SandboxArchive {
   files: StoredBlob;
   /** Its checkpoint, when it was archived with its processes. */
   memory?: StoredBlob;
-}
-
-/** A backup of the home directory of a sandbox: the files of one checkpoint. */
-export interface SandboxBackup {
-  /** When the files were so. ISO 8601. */
-  at: string;
-  files: number;
-  /** Of the files; the blobs are packed. */
-  bytes: number;
-  /** The oldest first. All are needed. */
-  parts: BackupPart[];
-}
-/** A blob with the checkpoints after `since`, up to the one with the number `to`, which was made `at` that time. */
-export interface BackupPart {
-  since: number;
-  to: number;
-  at: string;
-  /** Bytes of content in it, not packed. */
-  bytes: number;
-  blob: StoredBlob;
 }
 
 /** A change of a sandbox's row. */

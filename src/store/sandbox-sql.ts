@@ -1,5 +1,6 @@
 import type { JsonObject } from '../contracts/json.ts';
-import type { SandboxArchive, SandboxBackup, SandboxRow, SandboxState } from './sandbox-rows.ts';
+import type { SandboxBackup } from './blobs/backups.ts';
+import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts';
 
 /** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =

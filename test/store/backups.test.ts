@@ -1,4 +1,4 @@
-import type { SandboxBackup } from '../../src/store/sandbox-rows.ts';
+import type { SandboxBackup } from '../../src/store/blobs/backups.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newConversation, newId, useTestStore } from './support.ts';
 

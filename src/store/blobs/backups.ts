@@ -1,12 +1,33 @@
 import type { BackupState } from '../../contracts/checkpoints/backup.ts';
+import type { SandboxTier } from '../../contracts/conversation.ts';
 import type { Database } from '../database/database.ts';
 import { toJsonText } from '../database/json-text.ts';
-import type { SandboxBackup, SandboxPlace, SandboxState } from '../sandbox-rows.ts';
+import type { StoredBlob } from './blob-store.ts';
+
+/** A backup of the home directory of a sandbox: the files of one checkpoint. */
+export interface SandboxBackup {
+  /** When the files were so. ISO 8601. */
+  at: string;
+  files: number;
+  /** Of the files; the blobs are packed. */
+  bytes: number;
+  /** The oldest first. All are needed. */
+  parts: BackupPart[];
+}
+/** A blob with the checkpoints after `since`, up to the one with the number `to`, which was made `at` that time. */
+export interface BackupPart {
+  since: number;
+  to: number;
+  at: string;
+  /** Bytes of content in it, not packed. */
+  bytes: number;
+  blob: StoredBlob;
+}
 
 /** A sandbox of which a backup is to be made. */
 export interface DueBackup {
   sandboxId: string;
-  state: SandboxState;
+  state: Exclude<SandboxTier, 'none'>;
   /** The agent of its conversation. */
   agentId?: string;
 }
@@ -40,7 +61,7 @@ export interface BackupRows {
    * Ends a try: stores a backup in place of the one whose newest blob is `before`, or that nothing has changed since then. False, and nothing is stored, when the
    * container is not the one of the row any more, or the backup another one.
    */
-  finish(attempt: BackupTry, place: SandboxPlace, change: { before: string | undefined; backup?: SandboxBackup }): Promise<boolean>;
+  finish(attempt: BackupTry, container: { fence: number }, change: { before: string | undefined; backup?: SandboxBackup }): Promise<boolean>;
   /** Ends a try that has failed; it is repeated after so many milliseconds. */
   fail(attempt: BackupTry, problem: string, retryAfterMs: number): Promise<void>;
   /** Ends a try that was given up and is nobody's failure. Others begin after so many milliseconds. */
@@ -106,7 +127,7 @@ export function createBackups({ database }: { database: Database }): BackupRows 
   return {
     want: (conversationId) => run('want', WANT, [conversationId]),
     async due(hostId) {
-      const rows = await database.query<{ sandbox_id: string; state: SandboxState; agent_id: string | null }>('backups.due', DUE, [hostId]);
+      const rows = await database.query<{ sandbox_id: string; state: DueBackup['state']; agent_id: string | null }>('backups.due', DUE, [hostId]);
       return rows.map((row) => ({ sandboxId: row.sandbox_id, state: row.state, ...(row.agent_id !== null && { agentId: row.agent_id }) }));
     },
     async begin(sandboxId) {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import { Meter } from '../../../store/blobs/blob-store.ts';
-import type { BackupPart, SandboxBackup } from '../../../store/sandbox-rows.ts';
+import type { BackupPart, SandboxBackup } from '../../../store/blobs/backups.ts';
 import type { CopyPlace } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';

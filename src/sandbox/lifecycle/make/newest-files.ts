@@ -1,5 +1,6 @@
 import { isFailure } from '../../../contracts/errors.ts';
-import type { SandboxBackup, SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { SandboxBackup } from '../../../store/blobs/backups.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { bringBackFiles } from './bring-back.ts';
 import type { FilesOf } from '../base/describe-loss.ts';
 import type { DockerContext } from '../base/docker-context.ts';

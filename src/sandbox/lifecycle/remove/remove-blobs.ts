@@ -1,5 +1,6 @@
 import type { StoredBlob } from '../../../store/blobs/blob-store.ts';
-import type { SandboxArchive, SandboxBackup } from '../../../store/sandbox-rows.ts';
+import type { SandboxBackup } from '../../../store/blobs/backups.ts';
+import type { SandboxArchive } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 
 type Parts = Pick<DockerContext, 'blobs' | 'log'>;

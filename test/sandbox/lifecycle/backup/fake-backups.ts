@@ -1,5 +1,5 @@
-import type { BackupRows, BackupTry } from '../../../../src/store/blobs/backups.ts';
-import type { SandboxBackup, SandboxRow } from '../../../../src/store/sandbox-rows.ts';
+import type { BackupRows, BackupTry, SandboxBackup } from '../../../../src/store/blobs/backups.ts';
+import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
 
 /** What the rows of sandboxes say about backups, by virtual time; and what they have said, in order. */
 export class FakeBackups {

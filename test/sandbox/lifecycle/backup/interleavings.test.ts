@@ -216,7 +216,7 @@ const steps = fc.array(
   }),
   { minLength: 4, maxLength: 16 },
 );
-const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 25);
+const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 60);
 const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 4711);
 
 test('whatever hosts, blob store, commands and rests do meanwhile: the row names a whole backup of the newest container that made one, and no other blob is left', async () => {
