@@ -85,7 +85,7 @@ async function upload(context: DockerContext, { row, checkpoint, signal }: Stori
   const storing = context.blobs.put(packed);
   storing.catch(() => stopped.abort());
   const sending = ask(context, row, async (connection) => {
-    const end = await connection.packCheckpoint(checkpoint, row.backup?.parts ?? [], (piece) => write(packed, piece, given), { signal: given });
+    const end = await connection.packCheckpoint(checkpoint, row.backup?.parts ?? [], writerTo(packed, given), { signal: given });
     packed.end();
     return end;
   });
@@ -95,6 +95,11 @@ async function upload(context: DockerContext, { row, checkpoint, signal }: Stori
   return { place, part: { ...answer, to: checkpoint.number, at: checkpoint.at, blob } };
 }
 
-async function write(packed: Writable, piece: Buffer, signal: AbortSignal): Promise<void> {
-  if (!packed.write(piece)) await once(packed, 'drain', { signal });
+/** Waits once for all pieces that have come meanwhile. */
+function writerTo(packed: Writable, signal: AbortSignal): (piece: Buffer) => Promise<void> {
+  let draining: Promise<unknown> | undefined;
+  return async (piece) => {
+    if (!packed.write(piece)) draining ??= once(packed, 'drain', { signal }).finally(() => (draining = undefined));
+    await draining;
+  };
 }
