@@ -80,19 +80,27 @@ async function isStored({ backups, rows }: DockerContext, attempt: BackupTry, { 
 /** Sends the checkpoint from the sandbox to the blob store, at the pace of the slower one. The first of the two that fails ends the other. */
 async function upload(context: DockerContext, { row, checkpoint, signal }: Storing): Promise<{ place: SandboxPlace; part: BackupPart }> {
   const packed = context.compress();
+  // The blob store may not read it yet when the sandbox fails.
+  packed.on('error', () => undefined);
   const stopped = new AbortController();
   const given = anySignal([signal, stopped.signal]);
-  const storing = context.blobs.put(packed);
-  storing.catch(() => stopped.abort());
+  let first: { error: unknown } | undefined;
+  const fail = (error: unknown) => {
+    first ??= { error };
+    stopped.abort();
+    packed.destroy(error instanceof Error ? error : failure('INTERNAL', { problem: String(error) }));
+    return undefined;
+  };
+  const storing = context.blobs.put(packed).catch(fail);
   const sending = ask(context, row, async (connection) => {
     const end = await connection.packCheckpoint(checkpoint, row.backup?.parts ?? [], writerTo(packed, given), { signal: given });
     packed.end();
     return end;
-  });
-  sending.catch((error: unknown) => packed.destroy(error instanceof Error ? error : failure('INTERNAL', { problem: String(error) })));
-  const blob = await storing;
-  const { answer, place } = await sending;
-  return { place, part: { ...answer, to: checkpoint.number, at: checkpoint.at, blob } };
+  }).catch(fail);
+  const [blob, sent] = await Promise.all([storing, sending]);
+  if (blob !== undefined && sent !== undefined) return { place: sent.place, part: { ...sent.answer, to: checkpoint.number, at: checkpoint.at, blob } };
+  if (blob !== undefined) await removeBlob(context, blob);
+  throw first?.error;
 }
 
 /** Waits once for all pieces that have come meanwhile. */
