@@ -1,5 +1,5 @@
-"""Makes a home of the streams of a backup, in a job without a sandbox: first the store as it was, then the files as its newest checkpoint says, with the rights of
-their user. Nothing in a stream is trusted: it names only files of the store."""
+"""Makes a home of the streams of a backup, in a job without a sandbox: first the store as it was, then the files as its newest checkpoint says,
+with the rights of their user. Nothing in a stream is trusted: it names only files of the store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _KEPT = 1000
 def main(volume: str, user: Ids) -> None:
     """`volume`: what is mounted as `/home`."""
     store = f'{volume}/.longshore/checkpoints'
-    newest = _unpack(gzip.open(sys.stdin.buffer), store)
+    with gzip.open(sys.stdin.buffer) as streams:
+        newest = _unpack(streams, store)
     home = f'{volume}/user'
     os.mkdir(home)
     os.chown(home, *user)

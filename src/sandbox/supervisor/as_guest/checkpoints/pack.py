@@ -1,9 +1,9 @@
-"""Sends the store for a backup: all that belongs to its checkpoints and that earlier streams do not have. A stream is lines of JSON, some with bytes behind them:
-what the newest checkpoint is; then each file, its name and size followed by its parts; then an end.
+"""Sends the store for a backup: all that belongs to its checkpoints and that earlier streams do not have. A stream is lines of JSON, some with bytes
+behind them: what the newest checkpoint is; then each file, its name and size followed by its parts; then an end.
 
 Files of the store never change. So the store is free for others while they are read; one that has been removed meanwhile ends the stream with an error.
-Which objects an earlier stream had follows from its number: all of the checkpoints up to that. `packed.json` says of which checkpoints there was a stream, and goes
-with each copy of the store: a copy that went on in another way does not have the later ones."""
+Which objects an earlier stream had follows from its number: all of the checkpoints up to that. `packed.json` says of which checkpoints there was a
+stream, and goes with each copy of the store: a copy that went on in another way does not have the later ones."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _still_known(store: Store, known: Known) -> Known:
 
 
 def _begin_after(known: Known, sizes: dict[int, int]) -> int:
-    """The number of the last checkpoint whose stream is not sent again. Those are that are not much larger than what follows them, so that what is sent in all grows
-    with the logarithm of their number, and those of which most is not needed any more."""
+    """The number of the last checkpoint whose stream is not sent again. Those are sent again that are not much larger than what follows them, so that
+    all that is sent grows with the logarithm of their number, and those of which most is not needed any more."""
     since = known[-1][0] if known else 0
     for count in range(len(known) - 1, -1, -1):
         number, sent, _ = known[count]
