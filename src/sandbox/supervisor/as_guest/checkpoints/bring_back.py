@@ -16,8 +16,6 @@ from shared.lean_json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from shared.shapes import Fields, Ids
 
 _NAMES = re.compile(r'(latest|packed|older/[0-9]{1,10})\.json|objects/[0-9]{1,10}/[0-9]{1,10}')
@@ -55,7 +53,7 @@ def _act_as(user: Ids) -> None:
     os.setresuid(0, uid, 0)
 
 
-def _unpack(streams: BinaryIO, store: str) -> Fields:
+def _unpack(streams: gzip.GzipFile, store: str) -> Fields:
     """Returns the first line of the newest stream."""
     os.makedirs(f'{store}/objects', 0o755)
     os.makedirs(f'{store}/older', 0o755)
@@ -75,7 +73,7 @@ def _unpack(streams: BinaryIO, store: str) -> Fields:
     return newest
 
 
-def _unpack_one(streams: BinaryIO, store: str) -> None:
+def _unpack_one(streams: gzip.GzipFile, store: str) -> None:
     fd = -1
     size = 0
     while True:
