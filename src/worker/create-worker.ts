@@ -69,7 +69,14 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       try {
         await workers.conversations.run();
       } finally {
-        await Promise.all([reaper.stop(), webhooks.stop(), places.stop(), backups.stop(), workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
+        await Promise.all([
+          reaper.stop(),
+          webhooks.stop(),
+          places.stop(),
+          backups.stop(),
+          workers.host[Symbol.asyncDispose](),
+          workers.kept?.[Symbol.asyncDispose](),
+        ]);
         if (!options.connection) await connection.close();
       }
     },
