@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { startTemporaryStack } from '../scripts/temporary-stack.ts';
+import { measureBackups } from './backups/backup.ts';
 import { measureCheckpoints } from './checkpoints.ts';
 import { measureCommandExec } from './command-exec.ts';
 import { measureFileTransfer } from './file-transfer.ts';
@@ -46,6 +47,7 @@ const BENCHMARKS: Record<string, (parts: BenchParts) => Promise<BenchmarkResult>
   'file-transfer': measureFileTransfer,
   'warm-claim': measureWarmClaim,
   checkpoints: measureCheckpoints,
+  backups: measureBackups,
   'fork-files': measureForkFiles,
   'fork-chain': measureForkChain,
   methods: measureMethods,

@@ -7,10 +7,11 @@ import type { TurnPlaceDesk } from './places/turn-places.ts';
 
 /** Ends a turn in events and status. Its place is then free for another one. */
 export function createFinishTurn({ store, desk }: { store: Store; desk: Pick<TurnPlaceDesk, 'leave'> }) {
-  return async function finishTurn({ conversationId, turnId, outcome, message, answeredIn, counted, status }: FinishTurnArgs): Promise<void> {
+  return async function finishTurn({ conversationId, turnId, outcome, message, answeredIn, counted, backup, status }: FinishTurnArgs): Promise<void> {
     const output = answeredIn === undefined ? {} : await outputIn(conversationId, answeredIn);
     const data = { outcome, ...(message !== undefined && { message }), ...output };
     await store.conversations.saveStatus(status, onceEach([{ type: 'turn.finished', turnId, data }]));
+    if (backup) await store.backups.want(conversationId);
     if (counted) await desk.leave({ conversationId, turnId }, 'ends');
   };
 

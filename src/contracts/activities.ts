@@ -203,6 +203,8 @@ export interface FinishTurnArgs extends CountedTurn {
   message?: string;
   /** The step whose answer is a JSON value that fits what was asked for. */
   answeredIn?: string;
+  /** The turn has called tools, and a backup of the sandbox is due. */
+  backup?: true;
   status: ConversationStatus;
 }
 

@@ -127,6 +127,8 @@ export interface SandboxOptions {
    * is archived with its processes where the host can do that. 0 (the default) never archives it.
    */
   archiveAfterMs?: number;
+  /** When the files are backed up to the blob store: at the end of turns, and with a number also after so many milliseconds of use. Absent: never. */
+  backup?: 'turn' | number;
   /** Working directory of commands and code that set none. Default `/home/user`. */
   workDirectory?: string;
   /** Labels of the container, as `longshore.label.<name>`. */
@@ -250,6 +252,8 @@ export interface AgentLimits {
   onClose: 'destroy' | 'keep';
   /** Absent: none are made. */
   checkpoints?: CheckpointPolicy;
+  /** The files of the sandbox are backed up. */
+  backup?: true;
   /** Present where the sandbox is destroyed at the end of every turn. */
   persist?: false;
   approvalTimeoutMs: number;

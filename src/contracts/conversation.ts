@@ -1,4 +1,5 @@
 import type { AgentLimits } from './agent.ts';
+import type { BackupState } from './checkpoints/backup.ts';
 import type { WaitingCall } from './client-tool.ts';
 import type { ImportedFrom } from './imports/import.ts';
 import type { ForkedFrom, ForkInput, ShownForks } from './forks/fork.ts';
@@ -282,6 +283,8 @@ export interface ConversationStatus {
   waitsForPlace?: WaitsForPlace;
   /** The plan of the agent; set when the status is read from the database, while there is one. */
   plan?: PlanItem[];
+  /** About the backups of its sandbox; set when the status is read from the database, once there is one to make. */
+  backup?: BackupState;
 }
 
 export interface LastTurn {

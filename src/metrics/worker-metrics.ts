@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
+import type { BackupTotals } from '../store/blobs/backups.ts';
 import type { Store } from '../store/store.ts';
 
 /** How an attempt at a tool call ended; `thrown`: it is retried, or was cancelled. */
@@ -21,7 +22,7 @@ const SECONDS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
 const BY = ['state', 'template'] as const;
 
 export interface MetricsParts {
-  store: Pick<Store, 'samples'> & { conversations: Pick<Store['conversations'], 'totalBytes'> };
+  store: Pick<Store, 'samples' | 'backups'> & { conversations: Pick<Store['conversations'], 'totalBytes'> };
   /** The state of the plugins; absent when none runs in an isolated process. */
   plugins?: (() => IsolatesHealth) | undefined;
 }
@@ -50,6 +51,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
     help: 'What transcripts, calls and events of conversations take up in Postgres',
     registers: [registry],
   });
+  const tellBackups = createBackupGauges(registry);
   const tellPlugins = plugins && createPluginGauges(registry);
   return {
     contentType: registry.contentType,
@@ -65,9 +67,24 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
         for (const total of totals) each.set({ state: total.state, template: total.template }, total[name as keyof typeof gauges]);
       }
       stored.set(await store.conversations.totalBytes());
+      tellBackups(await store.backups.totals());
       if (plugins) tellPlugins?.(plugins());
       return await registry.metrics();
     },
+  };
+}
+
+function createBackupGauges(registry: Registry): (totals: BackupTotals) => void {
+  const gauge = (name: string, help: string) => new Gauge({ name: `longshore_${name}`, help, registers: [registry] });
+  const gauges: Record<keyof BackupTotals, Gauge> = {
+    backups: gauge('backups', 'Sandboxes that have a backup'),
+    bytes: gauge('backup_bytes', 'What the backups take up in the blob store'),
+    due: gauge('backups_due', 'Sandboxes with files of a turn that are not backed up yet'),
+    failing: gauge('backups_failing', 'Those of them whose last try failed'),
+    oldestSeconds: gauge('backup_oldest_seconds', 'How long ago the files of the one that has waited for the longest were found backed up'),
+  };
+  return (totals) => {
+    for (const name of Object.keys(gauges) as (keyof BackupTotals)[]) gauges[name].set(totals[name]);
   };
 }
 

@@ -11,6 +11,8 @@ import type { Database, SqlValue } from './database/database.ts';
 import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './database/event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
+import { backupState, toBackupState } from './blobs/backups.ts';
+import type { BackupState } from '../contracts/checkpoints/backup.ts';
 import { newestPlan } from './conversation/plans.ts';
 import { toTotals, USAGE_TOTALS, type TotalsRow } from './service/usage-sql.ts';
 import type { WaitingCall } from '../contracts/client-tool.ts';
@@ -26,6 +28,7 @@ const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, c
   (select json_build_object('turnId', e.turn_id, 'at', e.at, 'data', e.data) from events e
     where e.conversation_id = conversations.conversation_id and e.type = 'turn.finished' order by e.seq desc limit 1) as last_turn,
   (${newestPlan('conversations.conversation_id')}) as plan,
+  (${backupState('conversations.conversation_id')}) as backup,
   (select json_build_object('conversationId', f.source_id, 'transcriptSeq', f.transcript_seq) from forks f
     where f.conversation_id = conversations.conversation_id) as forked_from,
   (select json_build_object('conversationId', i.source_id, 'exportedAt', i.exported_at) from imports i
@@ -55,6 +58,7 @@ interface Row {
   running_calls: RunningCall[] | null;
   used: TotalsRow;
   plan: PlanItem[] | null;
+  backup: BackupState | null;
   forked_from: ForkedFrom | null;
   imported_from: ImportedFrom | null;
   forks: number;
@@ -178,6 +182,7 @@ function toConversation(row: Row): ConversationRow {
       ...(row.imported_from && { importedFrom: { ...row.imported_from, exportedAt: new Date(row.imported_from.exportedAt).toISOString() } }),
       ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
       ...(row.plan && row.plan.length > 0 && { plan: row.plan }),
+      ...toBackupState(row.backup),
       ...callsOf(row),
     },
     createdAt: row.created_at.toISOString(),

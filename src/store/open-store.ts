@@ -11,6 +11,7 @@ import { createJudgements } from './service/judgements.ts';
 import { createFleet } from './service/fleet.ts';
 import { createHosts } from './service/hosts.ts';
 import { createRemoval } from './service/removal.ts';
+import { createBackups } from './blobs/backups.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
 import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
@@ -115,6 +116,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     memory: createMemory(parts),
     samples: createSamples(parts),
     blobs,
+    backups: createBackups(parts),
     plugins: createPluginStates(parts),
     prepareTenants: () => prepareTenantRole(url),
     ping: () =>

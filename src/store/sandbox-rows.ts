@@ -1,5 +1,6 @@
 import type { SandboxTier } from '../contracts/conversation.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import type { SandboxBackup } from './blobs/backups.ts';
 import type { StoredBlob } from './blobs/blob-store.ts';
 
 /** State of a sandbox's row. `creating`: has a name but perhaps no container yet. `warm`: has a running container and belongs to no conversation yet. */
@@ -31,6 +32,8 @@ export interface SandboxRow {
   expiresAt?: string;
   /** Present for an archived sandbox. */
   archive?: SandboxArchive;
+  /** The newest complete backup of its files. */
+  backup?: SandboxBackup;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
   lastUsedAt: string;

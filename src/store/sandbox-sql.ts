@@ -1,9 +1,10 @@
 import type { JsonObject } from '../contracts/json.ts';
+import type { SandboxBackup } from './blobs/backups.ts';
 import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts';
 
 /** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, last_used_at, created_at, pool_key, pool_slot, paused';
+  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, last_used_at, created_at, pool_key, pool_slot, paused';
 
 /** pg returns numbers for the two infinities of Postgres. */
 type SqlTime = Date | number;
@@ -23,6 +24,7 @@ export interface SandboxSqlRow {
   files_lost_at: SqlTime | null;
   expires_at: SqlTime | null;
   archive: SandboxArchive | null;
+  backup: SandboxBackup | null;
   last_used_at: SqlTime;
   created_at: SqlTime;
   pool_key: string | null;
@@ -46,6 +48,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.files_lost_at !== null && { filesLostAt: toIso(row.files_lost_at) }),
     ...(row.expires_at !== null && { expiresAt: toIso(row.expires_at) }),
     ...(row.archive !== null && { archive: row.archive }),
+    ...(row.backup !== null && { backup: row.backup }),
     ...(row.paused && { paused: true }),
     lastUsedAt: toIso(row.last_used_at),
     createdAt: toIso(row.created_at),

@@ -4,6 +4,7 @@ import type { ConversationState, ConversationStatus } from '../contracts/convers
 import type { ConversationEvent, EventData, EventType } from '../contracts/events.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
+import type { BackupRows } from './blobs/backups.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
 import type { CompactionRows } from './compactions.ts';
 import type { ClientTools } from '../contracts/client-tool.ts';
@@ -235,8 +236,9 @@ export interface Store extends RowsOfConversations, ServiceRows {
      */
     totals(): Promise<SandboxTotals[]>;
   };
-  /** Where archives are kept. */
+  /** Where archives and backups are kept. */
   blobs: BlobStore;
+  backups: BackupRows;
   /** Plugins: what operators set, and what the workers report. */
   plugins: {
     /** Settings of the plugins that have any. */

@@ -20,6 +20,7 @@ import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { describeHost, startDraining } from './drain-host.ts';
 import { startReaper } from './start-reaper.ts';
+import { startBackups } from './keep-backups.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
 import { createSubAgentCalls } from './sub-agent-calls.ts';
@@ -69,6 +70,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
       const draining = startDraining(options);
+      const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
       try {
         await runTogether(workers.conversations);
       } finally {
@@ -77,6 +79,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
           webhooks.stop(),
           places.stop(),
           draining.stop(),
+          backups.stop(),
           workers.host[Symbol.asyncDispose](),
           workers.kept?.[Symbol.asyncDispose](),
         ]);

@@ -40,9 +40,8 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
   const end = await answer(running, turn);
   if (turn.called && data.limits.checkpoints === 'turn') await keepCheckpoint(running, { turnId: turn.turnId });
   finishTurn(data, Date.now(), () => newId('turn'));
-  await running.saveWith((status) =>
-    recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, ...(turn.counted && { counted: true as const }), status }),
-  );
+  const more = { ...(turn.counted && { counted: true as const }), ...(turn.called && data.limits.backup && { backup: true as const }) };
+  await running.saveWith((status) => recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, ...more, status }));
   if (data.limits.persist !== false) return;
   await changeTier(running, () => destroySandbox('turn ended', data));
   await running.save();

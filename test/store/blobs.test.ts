@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import type { BlobStore } from '../../src/store/blobs/blob-store.ts';
@@ -78,6 +78,14 @@ describe.each(stores)('%s', (_name, address) => {
 
   test('keeps nothing of a stream that fails, and passes its error on', async () => {
     await expect(blobs.put(Readable.from(broken()))).rejects.toThrow('the source broke');
+    expect(await blobs.list()).toEqual([]);
+  });
+
+  test('keeps nothing of a stream that has failed before it is read', async () => {
+    const failed = new PassThrough();
+    failed.on('error', () => undefined);
+    failed.destroy(new Error('the source broke'));
+    await expect(blobs.put(failed)).rejects.toThrow('the source broke');
     expect(await blobs.list()).toEqual([]);
   });
 

@@ -84,6 +84,19 @@ const status = z
       .array(z.looseObject({ text: z.string(), status: z.enum(PLAN_STATUSES) }))
       .optional()
       .meta({ description: 'The steps that the agent has planned, while it has a plan' }),
+    backup: z
+      .looseObject({
+        at: z.string().optional(),
+        files: z.int().optional(),
+        bytes: z.int().optional(),
+        due: z.literal(true).optional(),
+        failing: z.literal(true).optional(),
+      })
+      .optional()
+      .meta({
+        description:
+          'Where the sandbox is backed up: when its files were as they are in the backup, whether newer ones are due, and whether the last try failed',
+      }),
   })
   .meta({ id: 'ConversationStatus' });
 

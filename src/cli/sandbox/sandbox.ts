@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { Cli } from '../output/cli.ts';
 import { copyCommand } from './copy.ts';
+import { dropBackupCommand } from './drop-backup.ts';
 import { execCommand } from './exec.ts';
 import { listSandboxes } from './list.ts';
 import { logsCommand } from './logs.ts';
@@ -21,6 +22,7 @@ export function sandboxCommand(cli: Cli): Command {
     logsCommand(cli),
     ...restCommands(cli),
     ...snapshotCommands(cli),
+    dropBackupCommand(cli),
     removeCommand(cli),
     collectCommand(cli),
   ];

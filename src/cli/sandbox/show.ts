@@ -28,8 +28,9 @@ async function gather(desk: Desk, row: SandboxRow) {
   const { sandboxId } = row;
   const { samples } = desk.store;
   const [tier, owner, snapshots] = await Promise.all([shownTier(desk, row), ownerOf(desk, row), desk.sandboxes.snapshots({ sandboxId })]);
-  const [sample, stateMs] = await Promise.all([samples.newest(sandboxId), samples.stateTimes(sandboxId)]);
-  return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots, ...(sample && { sample }), stateMs };
+  const { backups } = desk.store;
+  const [sample, stateMs, waiting] = await Promise.all([samples.newest(sandboxId), samples.stateTimes(sandboxId), backups.waiting(sandboxId)]);
+  return { ...row, tier, ...(owner && { conversation: owner.state }), snapshots, ...(sample && { sample }), stateMs, toBackUp: waiting };
 }
 
 /** Checked against the engine, if the sandbox is on this host. */
@@ -53,10 +54,19 @@ function linesOf(facts: Facts): string[] {
     `time ${Object.entries(facts.stateMs)
       .map(([state, milliseconds]) => `${state} ${spanOf(milliseconds)}`)
       .join(', ')}`,
+    ...backupOf(facts),
     ...snapshots.map(
       ({ snapshotId, name, memory, createdAt }) =>
         `snapshot ${snapshotId}${name === undefined ? '' : ` "${name}"`}, ${memory ? 'with processes' : 'files'}, ${shortTime(createdAt)}`,
     ),
+  ];
+}
+
+function backupOf({ backup, toBackUp: { dueAt, problem } }: Facts): string[] {
+  const packed = backup?.parts.reduce((sum, { blob }) => sum + blob.bytes, 0) ?? 0;
+  return [
+    ...(backup ? [`backup of ${shortTime(backup.at)}, ${backup.files} files, ${(packed / MEBIBYTE).toFixed(1)} MB in ${backup.parts.length} blobs`] : []),
+    ...(dueAt === undefined ? [] : [`a backup is due since ${shortTime(dueAt)}${problem === undefined ? '' : `: ${problem}`}`]),
   ];
 }
 

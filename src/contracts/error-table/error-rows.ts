@@ -223,6 +223,12 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: false,
   },
+  BACKUP_DAMAGED: {
+    message:
+      'The backup of sandbox "{sandboxId}" of {at} is not what was stored: {problem}. Bring blob "{blobId}" back and try again, or go on without its files: longshore sandbox drop-backup {sandboxId}.',
+    httpStatus: 503,
+    retryable: false,
+  },
   BLOB_NOT_FOUND: { message: 'No blob "{blobId}" in the blob store. Check LONGSHORE_BLOBS of this worker.', httpStatus: 404, retryable: false },
   BLOB_FAILED: { message: 'The blob store failed at "{blobId}": {problem}. Check LONGSHORE_BLOBS.', httpStatus: 502, retryable: true },
   USER_NOT_FOUND: { message: 'Sandbox "{sandboxId}" has no user "{user}" for commands, only {known}. {fix}', httpStatus: 400, retryable: false },

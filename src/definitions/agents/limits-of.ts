@@ -10,6 +10,7 @@ export function limitsOf({ budget, sandbox, checkpoints, approvalTimeoutMs, appr
     archiveAfterMs: restAfter(sandbox, sandbox.archiveAfterMs ?? 0),
     onClose: sandbox.onClose ?? 'destroy',
     ...(sandbox.persist === false && { persist: false }),
+    ...(sandbox.backup !== undefined && { backup: true as const }),
     ...(checkpoints && sandbox.persist !== false && { checkpoints }),
     approvalTimeoutMs,
     ...(approvalExpiry !== 'deny' && { approvalExpiry }),

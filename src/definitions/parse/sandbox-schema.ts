@@ -3,6 +3,9 @@ import { duration } from '../../common/duration.ts';
 import { egressSchema } from './egress-schema.ts';
 import { IMAGE, RANGES } from './sandbox-ranges.ts';
 
+const SHORTEST_BACKUP_MS = 10_000;
+const BACKUP_PROBLEM = `has to be turn, off or a duration of at least ${SHORTEST_BACKUP_MS / 1000}s`;
+
 /** The keys of a sandbox, without the rules between them. Templates have the same keys, except those that say how one agent uses its sandbox. */
 export const sandboxShape = z.strictObject({
   template: z.string().min(1).optional().describe('Name of a template; its keys hold where this agent says nothing.'),
@@ -35,6 +38,12 @@ export const sandboxShape = z.strictObject({
         .describe('Time without work until the sandbox is packed into the blob store and leaves its host; any use brings it back. 0, the default, never.'),
     })
     .prefault({}),
+  backup: z
+    .union([z.enum(['turn', 'off']), duration.refine((ms) => ms >= SHORTEST_BACKUP_MS, BACKUP_PROBLEM)], { error: BACKUP_PROBLEM })
+    .optional()
+    .describe(
+      'When the files are backed up to the blob store, so that they outlive the host: turn, at the end of each turn that has called tools; a duration, also after so much time of use. Default off.',
+    ),
   egress: egressSchema
     .optional()
     .describe('Hosts that the sandbox may reach over HTTP and HTTPS: names, or { host, ports, headers, cleartext, raw }. Default none.'),
@@ -68,5 +77,9 @@ export const sandboxSchema = sandboxShape
   .refine(({ persist, sandboxId }) => persist !== false || sandboxId === undefined, {
     path: ['persist'],
     message: 'false would destroy the sandbox that sandboxId names. Leave one of them out',
+  })
+  .refine(({ persist, backup = 'off' }) => persist !== false || backup === 'off', {
+    path: ['backup'],
+    message: 'has nothing to keep where persist is false. Leave one of them out',
   })
   .prefault({});

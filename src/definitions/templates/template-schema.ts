@@ -15,7 +15,7 @@ const command = z.string().min(1);
 
 /** A template as it is written, in YAML or with `defineTemplate`. */
 export const templateSchema = sandboxShape
-  .omit({ template: true, onClose: true, sandboxId: true, assets: true, persist: true })
+  .omit({ template: true, onClose: true, sandboxId: true, assets: true, persist: true, backup: true })
   .extend({
     name: z
       .string()

@@ -38,6 +38,28 @@ export interface RestoredCheckpoint {
   problems: { path: string; problem: string }[];
 }
 
+/** One of the streams that make up a backup. */
+export interface CheckpointStream {
+  /** Number and time of its newest checkpoint. */
+  to: number;
+  at: string;
+  /** Bytes of content. */
+  bytes: number;
+}
+/** Streams of checkpoints for backups. */
+export interface CheckpointStreams {
+  /**
+   * Calls `onData` with the pieces of a stream of the newest checkpoint, without what the streams in `known` have. Returns after which of them it begins: later ones
+   * are not needed any more. Not repeated when the connection breaks.
+   */
+  packCheckpoint(
+    checkpoint: Pick<SandboxCheckpoint, 'number' | 'at'>,
+    known: CheckpointStream[],
+    onData: (piece: Buffer) => Promise<void>,
+    options: { signal: AbortSignal },
+  ): Promise<{ since: number; bytes: number }>;
+}
+
 /** Checkpoints of the home directory. While one is made or restored, the commands of the sandbox stand still. */
 export interface SandboxCheckpoints {
   /** Copies what has changed since the newest checkpoint. */

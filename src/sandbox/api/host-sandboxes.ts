@@ -2,6 +2,7 @@ import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import type { SandboxCapabilities, SandboxSample, WarmPool } from '../../contracts/host-facts.ts';
 import type { Evacuated, InUse } from './evacuation.ts';
+import type { BackupTry } from '../../store/blobs/backups.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 import type { SandboxSnapshots } from './snapshots.ts';
 
@@ -27,7 +28,12 @@ export interface Sandboxes extends SandboxSnapshots {
    * when they can be saved to disk and copied. Otherwise they end, or with `otherwise: 'stay'` the sandbox is not archived. Returns the tier afterwards.
    */
   archive(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
-  /** Removes container, volume and archive. Named snapshots stay. */
+  /**
+   * Stores the files of a sandbox that is on this host as a backup, and wakes it for that. Reads only what has changed since the last one. Absent in backends that
+   * cannot bring files back. @throws the error of the sandbox or of the blob store; the last backup is as good as before then
+   */
+  backUp?(attempt: BackupTry, options: BackUpOptions): Promise<BackUpOutcome>;
+  /** Removes container, volume, archive and backup. Named snapshots stay. */
   destroy(sandboxId: string): Promise<void>;
   /** Tier from the sandbox's row, checked against the engine. */
   tier(sandboxId: string): Promise<SandboxTier>;
@@ -65,6 +71,13 @@ export interface Sandboxes extends SandboxSnapshots {
   /** Closes all connections. The sandboxes continue to run. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+export interface BackUpOptions {
+  /** How many checkpoints of the sandbox remain. */
+  keep: number;
+  signal: AbortSignal;
+}
+/** `superseded`: the sandbox has another container by now, or another backup. `gone`: it is destroyed, archived or paused. */
+export type BackUpOutcome = 'stored' | 'unchanged' | 'superseded' | 'gone';
 export interface FreezeOptions {
   /**
    * What happens to operations in progress: followed commands, code, transfers. `idle`, the default: they keep the sandbox awake, or thaw it again.

@@ -157,6 +157,8 @@ export interface CopyJobs {
   pack(from: CopyPlace): Readable;
   /** Unpacks such a stream. */
   unpack(content: Readable, to: CopyPlace): Promise<void>;
+  /** Makes the home in a new volume of the streams of a backup, each gzipped, one after the other. */
+  bringBack(content: Readable, to: CopyPlace): Promise<void>;
 }
 
 export interface ContainerUsage {

@@ -1,3 +1,5 @@
+import type { Transform } from 'node:stream';
+import { createGzip } from 'node:zlib';
 import { parseDuration } from '../../common/duration.ts';
 import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
@@ -6,14 +8,16 @@ import type { Logger } from '../../platform/log.ts';
 import { elsewhereOf } from '../api/elsewhere.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
+import type { BackupTry } from '../../store/blobs/backups.ts';
 import type { Store } from '../../store/store.ts';
 import { resolveReferences } from '../api/references.ts';
 import type { OpenedSandbox, WorkerHandle, SandboxOwner } from '../api/sandbox.ts';
-import type { Sandboxes } from '../api/host-sandboxes.ts';
+import type { BackUpOptions, Sandboxes } from '../api/host-sandboxes.ts';
 import { checkedHandle } from '../options/checked-handle.ts';
 import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
 import { bringUpSandbox } from './rest/bring-up-sandbox.ts';
+import { backUp } from './copies/back-up.ts';
 import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
@@ -61,11 +65,13 @@ export interface SandboxesOptions {
     | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'events' | 'hosts' | 'fleet'>;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'backups' | 'events' | 'hosts' | 'fleet'>;
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
   role?: TermsOfOptions['role'];
+  /** Makes backups smaller. Default: gzip, as little as makes texts small, because the time of a backup is that of its transfer. */
+  compress?: () => Transform;
   terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
 
@@ -73,9 +79,8 @@ const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** The sandboxes of an engine. Does not call the engine before a method is called. Dispose it to close its connections. */
-export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
-  const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {} } = options;
+function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
+  const { config, store, log, reapGraceMs = REAP_GRACE_MS, role = 'worker', terms = {}, compress = () => createGzip({ level: 1 }) } = options;
   const rows = store.sandboxes;
   const { LONGSHORE_INSTALLATION: installation, LONGSHORE_SANDBOX_IMAGE: standardImage, LONGSHORE_HOST_ID: hostId } = config;
   const lostAfterMs = parseDuration(config.LONGSHORE_HOST_LOST_AFTER);
@@ -88,6 +93,8 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     pools: createKeptPools(),
     snapshots: store.snapshots,
     blobs: store.blobs,
+    backups: store.backups,
+    compress,
     connections: createConnections({ engine, rows, log, hostId, lease, termsOf: createTermsOf({ config, store, log, role, ...terms }) }),
     work: createWork(() => context),
     openers: createOpeners(),
@@ -107,7 +114,14 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     inTurn,
     log,
   };
+  return context;
+}
 
+/** The sandboxes of an engine. Does not call the engine before a method is called. Dispose it to close its connections. */
+export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
+  const { role = 'worker' } = options;
+  const context = contextOf(engine, options);
+  const { inTurn, lease } = context;
   return {
     open: (owner, options) => open(context, owner, options),
     restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
@@ -122,6 +136,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
     hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
+    ...(engine.copies !== undefined && { backUp: (attempt: BackupTry, options: BackUpOptions) => backUp(context, attempt, options) }),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUpSandbox(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
     destroy: (sandboxId) => destroyAs(role, context, sandboxId),

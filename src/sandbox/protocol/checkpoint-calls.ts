@@ -1,12 +1,22 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
-import type { SandboxCheckpoints } from '../api/checkpoints.ts';
+import type { CheckpointStreams, SandboxCheckpoints } from '../api/checkpoints.ts';
 import type { Caller } from './caller.ts';
 import { parseLines } from './lines.ts';
 
-/** The operations on checkpoints. Each may be sent twice: the supervisor knows the key of the last one. */
-export function createCheckpointCalls(caller: Caller): SandboxCheckpoints {
+/** The operations on checkpoints. Each but the stream may be sent twice: the supervisor knows the key of the last one. */
+export function createCheckpointCalls(caller: Caller): SandboxCheckpoints & CheckpointStreams {
   return {
     createCheckpoint: ({ key, keep }) => known(caller, 0, () => caller.call({ operation: 'createCheckpoint', fields: () => ({ key, keep }) })),
+    packCheckpoint: ({ number, at }, streams, onData, { signal }) =>
+      known(caller, number, () =>
+        caller.call({
+          operation: 'packCheckpoint',
+          fields: () => ({ number, at, ...(streams.length > 0 && { known: streams.map((stream) => `${stream.to} ${stream.bytes} ${stream.at}`) }) }),
+          onData,
+          once: true,
+          signal,
+        }),
+      ),
     checkpoints: () => known(caller, 0, async () => (await parseLines(caller, 'listCheckpoints', {})).lines),
     restoreCheckpoint: ({ number, at }, { key, keep }) =>
       known(caller, number, async () => {

@@ -223,6 +223,11 @@ export const PROTOCOL = {
     'port.connect': { request: { port: integerTo(1, 65_535) }, reply: accepted, end: {} },
     /** Two requests with the same `key`, one after the other, are one. `keep`: how many checkpoints remain. `made: false`: nothing has changed since the newest. */
     createCheckpoint: { request: { key: id, keep: integerTo(1, 1000) }, end: { made: boolean, checkpoint: record('checkpoint'), oldest: integer(1) } },
+    /**
+     * The checkpoints for a backup, as `bring_back.py` reads them, without what earlier streams had. `known`: those streams, the oldest first, each as the number of
+     * its checkpoint, its bytes and its time. `since`: the number of the last of them that is needed still; `bytes`: content in this one.
+     */
+    packCheckpoint: { request: { number: integer(1), at: time, known: optional(texts(100, 100)) }, end: { since: count, bytes: count } },
     listCheckpoints: { request: {}, lines: { '...': ['checkpoint'] }, end: {} },
     /** Makes the home as it was at the checkpoint that was made at this time; the result is a checkpoint, too. `paths` and `problems` describe the first failures, index by index. */
     restoreCheckpoint: {

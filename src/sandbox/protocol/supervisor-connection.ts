@@ -1,7 +1,7 @@
 import type { FileInfo } from '../api/files.ts';
 import type { ExecSignal } from '../api/commands.ts';
 import type { LineOf, RecordOf } from './protocol-types.ts';
-import type { SandboxCheckpoints } from '../api/checkpoints.ts';
+import type { CheckpointStreams, SandboxCheckpoints } from '../api/checkpoints.ts';
 import type { CheckpointDifferences } from '../api/differences.ts';
 import type { ConnectPortOptions } from '../api/host-methods.ts';
 import type { ServeTunnelsOptions } from './serve-tunnels.ts';
@@ -35,7 +35,7 @@ export type WatchLine = LineOf<'watch'>;
 export type TransferEnd = RecordOf<'transfer'>;
 
 /** A typed connection to one sandbox's supervisor. A broken stream is replaced, and calls continue on the next one. All errors are of the error table. */
-export interface SupervisorConnection extends SandboxCheckpoints, CheckpointDifferences {
+export interface SupervisorConnection extends SandboxCheckpoints, CheckpointStreams, CheckpointDifferences {
   /** Starts (or attaches to) an exec and follows it, in one round trip. */
   run(spec: ExecSpec, follow: FollowOptions): Promise<ExecEnd>;
   start(spec: ExecSpec): Promise<ExecRecord>;
@@ -91,4 +91,4 @@ export interface SupervisorConnection extends SandboxCheckpoints, CheckpointDiff
 }
 
 /** What operations need of a connection. Only the owner of the connection closes it. */
-export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close' | 'serveTunnels' | 'isAnswering'>;
+export type WorkingConnection = Omit<SupervisorConnection, 'disconnect' | 'close' | 'serveTunnels' | 'isAnswering' | 'packCheckpoint'>;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
@@ -6,6 +7,11 @@ import { inPieces, Meter, type BlobStore } from './blob-store.ts';
 
 /** A blob has at most ten thousand parts, so 80 GB; one part is in memory at a time. */
 const PART_BYTES = 8 * 1024 * 1024;
+const ATTEMPTS_IN_VAIN = 3;
+
+/** A connection that is not made, or says nothing, for so long has failed; without a limit it would be waited for without end. */
+const CONNECT_MS = 10_000;
+const SILENCE_MS = 60_000;
 
 type Sdk = typeof import('@aws-sdk/client-s3');
 interface Bucket {
@@ -71,7 +77,13 @@ async function openBucket(bucket: string): Promise<Bucket> {
     throw failure('CONFIG_INVALID', { name: 'LONGSHORE_BLOBS', problem, fix: 'Install it: npm install @aws-sdk/client-s3' }, error);
   }
   // Compatible stores support neither bucket names as hosts nor the newest checksums.
-  const client = new sdk.S3Client({ forcePathStyle: true, requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED' });
+  const requestHandler = { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS };
+  const client = new sdk.S3Client({
+    requestHandler,
+    forcePathStyle: true,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+  });
   return { sdk, client, bucket };
 }
 
@@ -99,9 +111,38 @@ async function upload({ sdk, client, bucket: Bucket }: Bucket, Key: string, cont
   return { bytes: meter.bytes, sha256: meter.sha256() };
 }
 
-async function download({ sdk, client, bucket: Bucket }: Bucket, Key: string, into: PassThrough): Promise<void> {
-  const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key }));
-  await pipeline(Body as Readable, into);
+/** A connection that is cut is replaced, and the object is read on from there. Fails when that does not get any further. */
+async function download(bucket: Bucket, Key: string, into: PassThrough): Promise<void> {
+  const read = { bytes: 0, etag: undefined as string | undefined };
+  for (let inVain = 0; ;) {
+    const before = read.bytes;
+    try {
+      await readOn(bucket, Key, into, read);
+      into.end();
+      return;
+    } catch (error) {
+      inVain = read.bytes > before ? 0 : inVain + 1;
+      if (!isSocketError(error) || inVain === ATTEMPTS_IN_VAIN) throw error;
+    }
+  }
+}
+
+/** Reads an object from where it was read up to, if it is the same still. */
+async function readOn(
+  { sdk, client, bucket: Bucket }: Bucket,
+  Key: string,
+  into: PassThrough,
+  read: { bytes: number; etag: string | undefined },
+): Promise<void> {
+  const rest = read.bytes > 0 && { Range: `bytes=${read.bytes}-`, IfMatch: read.etag };
+  const { Body, ETag, ContentRange } = await client.send(new sdk.GetObjectCommand({ Bucket, Key, ...rest }));
+  if (rest && ContentRange === undefined) throw new TypeError('the store has not sent the part of the object that it was asked for');
+  read.etag = ETag;
+  for await (const chunk of Body as AsyncIterable<Buffer>) {
+    read.bytes += chunk.length;
+    if (!into.write(chunk)) await Promise.race([once(into, 'drain'), once(into, 'close')]);
+    if (into.destroyed) return;
+  }
 }
 
 interface Found {
@@ -121,8 +162,14 @@ async function objects({ sdk, client, bucket: Bucket }: Bucket, Prefix: string):
 
 /** Uploads that a crash interrupted. They cost money, and no list of objects shows them. */
 async function unfinished({ sdk, client, bucket: Bucket }: Bucket, Prefix: string): Promise<(Found & { uploadId: string })[]> {
-  const { Uploads = [] } = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix }));
-  return Uploads.map(({ Key = '', UploadId = '', Initiated }) => ({ key: Key, uploadId: UploadId, createdAtMs: Initiated?.getTime() ?? 0 }));
+  const found: (Found & { uploadId: string })[] = [];
+  for (let after: { KeyMarker?: string; UploadIdMarker?: string } = {}; ;) {
+    const page = await client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix, ...after }));
+    for (const { Key = '', UploadId = '', Initiated } of page.Uploads ?? [])
+      found.push({ key: Key, uploadId: UploadId, createdAtMs: Initiated?.getTime() ?? 0 });
+    if (page.IsTruncated !== true || page.NextKeyMarker === undefined) return found;
+    after = { KeyMarker: page.NextKeyMarker, ...(page.NextUploadIdMarker !== undefined && { UploadIdMarker: page.NextUploadIdMarker }) };
+  }
 }
 
 /** Errors of the stream that is being stored are passed on unchanged: they are not errors of the store. */

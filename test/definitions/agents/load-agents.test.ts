@@ -105,6 +105,13 @@ test('assets are found beside the file, a named sandbox is kept, and what is hel
   expect(limitsOf(agents.get('never')!)).toMatchObject({ freezeAfterMs: 0, stopAfterMs: 0, persist: false });
 });
 
+test('backups of the sandbox: at the end of turns, after a time, or none', async () => {
+  for (const value of ['turn', '10m', 'off']) await write(`${value}.yaml`, `model: a/b\nsandbox: { backup: ${value} }\n`);
+  const agents = await loadAgents(directory);
+  const found = ['turn', '10m', 'off'].map((id) => ({ backup: agents.get(id)!.sandbox.backup, limit: limitsOf(agents.get(id)!).backup }));
+  expect(found).toEqual([{ backup: 'turn', limit: true }, { backup: 600_000, limit: true }, {}]);
+});
+
 test('the entry of a plugin may say what it has to be and what it may want at most', async () => {
   const entries = [
     '{ path: ./notes, permissions: { time: true, network: [api.example] } }',
@@ -188,6 +195,16 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'a named sandbox that would be destroyed',
       'model: a/b\nsandbox: { persist: false, sandboxId: sbx_1 }\n',
       'fixer.yaml:2: sandbox.persist: false is not usable. "persist": false would destroy the sandbox that sandboxId names. Leave one of them out',
+    ],
+    [
+      'a backup of what is destroyed',
+      'model: a/b\nsandbox: { persist: false, backup: turn }\n',
+      'fixer.yaml:2: sandbox.backup: "turn" is not usable. "backup": has nothing to keep where persist is false. Leave one of them out',
+    ],
+    [
+      'backups that are made all the time',
+      'model: a/b\nsandbox: { backup: 5s }\n',
+      'fixer.yaml:2: sandbox.backup: "5s" is not usable. "backup": has to be turn, off or a duration of at least 10s',
     ],
     [
       'a bad duration',

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
+import { failure } from '../../../src/contracts/errors.ts';
 import { Meter } from '../../../src/store/blobs/blob-store.ts';
 import type { SandboxChange, SandboxRow, SandboxRows } from '../../../src/store/sandbox-rows.ts';
+import { FakeBackups } from './backup/fake-backups.ts';
 import { SharedLocks } from './shared-locks.ts';
 
 /** The rows of sandboxes, and a blob store. */
@@ -10,6 +12,11 @@ export class FakeDatabase {
   readonly #hosts = new Map<string, { sinceMs: number; heardMs: number }>();
   readonly rows = new Map<string, SandboxRow>();
   readonly locks = new SharedLocks();
+  readonly backups = new FakeBackups(this.rows);
+  /** Whether the blob store fails. */
+  isWithoutBlobs = false;
+  /** Whether its blobs are old enough to be removed when no row names them. */
+  areBlobsOld = false;
   readonly #blobs = new Map<string, Buffer>();
   #numbers = 0;
 
@@ -60,6 +67,12 @@ export class FakeDatabase {
     return theirs !== undefined && ours !== undefined && theirs.heardMs < limit && ours.sinceMs < limit && ours.heardMs > limit;
   }
 
+  async *#read(blobId: string): AsyncGenerator<Buffer> {
+    const found = this.#blobs.get(blobId);
+    if (found === undefined) throw failure('BLOB_NOT_FOUND', { blobId });
+    yield found;
+  }
+
   #change(sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, ...change }: SandboxChange): SandboxRow | undefined {
     const row = this.rows.get(sandboxId);
     if (row?.generation !== generation) return undefined;
@@ -76,13 +89,14 @@ export class FakeDatabase {
         const meter = new Meter();
         const chunks: Buffer[] = [];
         for await (const chunk of meter.through(content)) chunks.push(chunk);
+        if (this.isWithoutBlobs) throw failure('BLOB_FAILED', { blobId: 'new', problem: 'it is away' });
         const blobId = `blob-${(this.#numbers += 1)}`;
         this.#blobs.set(blobId, Buffer.concat(chunks));
         return { blobId, bytes: meter.bytes, sha256: meter.sha256() };
       },
-      get: (blobId: string) => Readable.from([this.#blobs.get(blobId) ?? Buffer.alloc(0)]),
+      get: (blobId: string) => Readable.from(this.#read(blobId)),
       remove: async (blobId: string) => void this.#blobs.delete(blobId),
-      list: async () => [],
+      list: async () => (this.areBlobsOld ? [...this.#blobs.keys()].map((blobId) => ({ blobId, createdAtMs: 0 })) : []),
     };
   }
 }

@@ -2,6 +2,8 @@ import { Duplex } from 'node:stream';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { encodeFrame, FrameReader, FRAMES, PROTOCOL_VERSION, type Frame } from '../../../src/sandbox/protocol/frames.ts';
 
+import { FakeFiles } from './backup/fake-backups.ts';
+
 interface FakeExec {
   state: 'running' | 'ended' | 'lost';
   /** Milliseconds of work that are left; `Infinity` for one that waits for its input. */
@@ -14,6 +16,8 @@ export class FakeVolume {
   readonly execs = new Map<string, FakeExec>();
   readonly starts = new Map<string, number>();
   readonly startedAtMs = new Map<string, number>();
+  /** A command that has ended has made a file with its name. */
+  files = new FakeFiles();
   readonly labels: Record<string, string>;
   readonly createdAtMs = Date.now();
 
@@ -32,6 +36,9 @@ interface Request {
   size: number;
   end: boolean;
   fence?: number;
+  number: number;
+  at: string;
+  known?: string[];
 }
 type Send = (frame: number, value: object | string) => void;
 
@@ -97,10 +104,12 @@ export class FakeSupervisor {
     setTimeout(() => {
       if (this.#ended) return;
       if (!this.#frozen) {
-        for (const exec of this.#volume.execs.values()) {
+        for (const [execId, exec] of this.#volume.execs) {
           if (exec.state !== 'running') continue;
           exec.leftMs -= TICK_MS;
-          if (exec.leftMs <= 0) exec.state = 'ended';
+          if (exec.leftMs > 0) continue;
+          exec.state = 'ended';
+          this.#volume.files.names.add(execId);
         }
         this.#answerFollowers();
       }
@@ -167,6 +176,13 @@ export class FakeSupervisor {
     list: (_request, send) => {
       for (const id of this.#volume.execs.keys()) send(FRAMES.data, `${JSON.stringify(this.#info(id))}\n`);
       send(FRAMES.end, {});
+    },
+    createCheckpoint: (_request, send) => send(FRAMES.end, this.#volume.files.checkpoint()),
+    packCheckpoint: ({ number, at, known }, send) => {
+      const packed = this.#volume.files.pack(number, at, known);
+      if (packed === undefined) return send(FRAMES.error, { code: 'FILE_CHANGED', problem: 'there is a newer checkpoint' });
+      send(FRAMES.data, packed.stream);
+      return send(FRAMES.end, { since: packed.since, bytes: packed.bytes });
     },
     readFile: (_request, send) => {
       send(FRAMES.data, 'content');

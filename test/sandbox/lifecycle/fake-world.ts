@@ -1,4 +1,5 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { finished } from 'node:stream/promises';
 import { failure } from '../../../src/contracts/errors.ts';
 import { createLogger } from '../../../src/platform/log.ts';
@@ -9,6 +10,7 @@ import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { FakeFiles } from './backup/fake-backups.ts';
 import { FakeDatabase } from './fake-database.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
 
@@ -82,13 +84,26 @@ export class FakeWorld {
         release();
       }
     };
-    const { sandboxes: rows, hosts } = this.#whileConnected({ sandboxes: { ...this.#database.sandboxes(), hold }, hosts: this.#database.hosts() });
-    const store = { sandboxes: slowly(rows), hosts: slowly(hosts), ...OTHER_ROWS, blobs: this.#database.blobs() };
+    const connected = this.#whileConnected({
+      sandboxes: { ...this.#database.sandboxes(), hold },
+      hosts: this.#database.hosts(),
+      backups: this.#database.backups.queries(),
+    });
+    const { get, ...blobs } = this.#database.blobs();
+    const store = {
+      sandboxes: slowly(connected.sandboxes),
+      hosts: slowly(connected.hosts),
+      backups: slowly(connected.backups),
+      ...OTHER_ROWS,
+      blobs: { ...slowly(blobs), get },
+    };
     const sandboxes = createDockerSandboxes({
       config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: this.hostId, LONGSHORE_COPY_CHECKPOINTS: 'no' },
       store: store as unknown as DockerSandboxesOptions['store'],
       log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
       engine: slowly(this.#engine()),
+      // What works in threads of its own would come to its end at another moment each time.
+      compress: () => new PassThrough(),
     });
     return {
       sandboxes,
@@ -192,6 +207,9 @@ export class FakeWorld {
           copy: async () => undefined,
           pack: () => Readable.from([Buffer.from('packed')]),
           unpack: (content: Readable) => finished(content.resume()),
+          bringBack: async (content: Readable, { volume }: { volume: string }) => {
+            this.volumes.get(volume)!.files = FakeFiles.bringBack(await text(content));
+          },
         }),
       },
       create: async (spec: ContainerSpec) => create(spec),

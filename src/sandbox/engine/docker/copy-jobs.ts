@@ -8,7 +8,7 @@ import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
-import { copyJobCommand, type MountedPlace } from './copy-command.ts';
+import { BRING_BACK_COMMAND, copyJobCommand, type MountedPlace } from './copy-command.ts';
 import { LABEL } from '../labels.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
@@ -22,6 +22,9 @@ export interface CopyJobOptions {
 }
 
 const MEBIBYTE = 1024 * 1024;
+const MEMORY_MB = 512;
+/** All that a checkpoint knows of two hundred thousand files is in memory. */
+const BACKUP_MEMORY_MB = 1024;
 
 /**
  * Copies run in short-lived containers, isolated like sandboxes and without a network. They see only the two places of the host. Files of guests are
@@ -31,16 +34,18 @@ export function createCopyJobs(options: CopyJobOptions): CopyJobs {
   return {
     copy: (from, to) => withJob(options, { from, to }, (job) => job.finish()),
     pack: (from) => packed(options, from),
-    unpack: (content, to) =>
-      withJob(options, { to }, async (job) => {
-        // A job that ends early breaks the stream. The job's own error tells more than the stream's.
-        await pipeline(content, job.stream).catch(async (error: unknown) => {
-          if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
-          throw error;
-        });
-        await job.finish();
-      }),
+    unpack: (content, to) => withJob(options, { to }, (job) => feed(content, job)),
+    bringBack: (content, to) => withJob(options, { to, isBackup: true }, (job) => feed(content, job)),
   };
+}
+
+async function feed(content: Readable, job: Job): Promise<void> {
+  // A job that ends early breaks the stream. The job's own error tells more than the stream's.
+  await pipeline(content, job.stream).catch(async (error: unknown) => {
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
+    throw error;
+  });
+  await job.finish();
 }
 
 function packed(options: CopyJobOptions, from: CopyPlace): Readable {
@@ -61,6 +66,8 @@ async function* packing(options: CopyJobOptions, from: CopyPlace): AsyncGenerato
 interface JobSpec {
   from?: CopyPlace;
   to?: CopyPlace;
+  /** What it reads is a backup. */
+  isBackup?: boolean;
 }
 interface Job {
   stream: Bridge;
@@ -102,16 +109,17 @@ async function finish(container: Docker.Container, stream: Bridge, action: strin
   if (StatusCode !== 0) throw failure('DOCKER_FAILED', { action, problem: `the copy ended with ${StatusCode}: ${stream.errorText.trim() || 'no message'}` });
 }
 
-async function createJob({ docker, image, installation, dataDirectory }: CopyJobOptions, { from, to }: JobSpec): Promise<Docker.Container> {
+async function createJob({ docker, image, installation, dataDirectory }: CopyJobOptions, { from, to, isBackup = false }: JobSpec): Promise<Docker.Container> {
   const places = [...(from ? [{ place: from, at: '/from' }] : []), ...(to ? [{ place: to, at: '/to' }] : [])];
   const containers = `${await dataDirectory()}/containers`;
+  const memoryMb = isBackup ? BACKUP_MEMORY_MB : MEMORY_MB;
   const hasCheckpoint = places.some(({ place }) => 'checkpoint' in place);
   return docker.createContainer({
     name: `copy.${installation}-${randomBytes(6).toString('hex')}`,
     Image: image,
     Labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' },
     User: '0:0',
-    Cmd: copyJobCommand(from && mounted(from, '/from'), to && { ...mounted(to, '/to'), pages: pagesOf(to, containers) }),
+    Cmd: isBackup ? BRING_BACK_COMMAND : copyJobCommand(from && mounted(from, '/from'), to && { ...mounted(to, '/to'), pages: pagesOf(to, containers) }),
     OpenStdin: from === undefined,
     StdinOnce: from === undefined,
     HostConfig: {
@@ -119,11 +127,11 @@ async function createJob({ docker, image, installation, dataDirectory }: CopyJob
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],
       // Files of guests have several owners; files of a checkpoint belong to root.
-      CapAdd: hasCheckpoint ? [] : ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'],
+      CapAdd: hasCheckpoint ? [] : ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', ...(isBackup ? ['SETUID', 'SETGID'] : [])],
       SecurityOpt: [...SECURITY_OPTIONS],
       PidsLimit: 64,
-      Memory: 512 * MEBIBYTE,
-      MemorySwap: 512 * MEBIBYTE,
+      Memory: memoryMb * MEBIBYTE,
+      MemorySwap: memoryMb * MEBIBYTE,
       // The output is the archive; the engine must not log it.
       LogConfig: { Type: 'none', Config: {} },
       Binds: places.flatMap(({ place, at }) =>

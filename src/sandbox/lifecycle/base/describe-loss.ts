@@ -9,6 +9,12 @@ export function describeDeath(state: ContainerState | undefined): string {
   return `its container ended by itself${state.exitCode === undefined ? '' : ` (exit code ${state.exitCode})`}`;
 }
 
+/** What the files are of that replace lost ones. */
+export interface FilesOf {
+  what: 'snapshot' | 'backup';
+  /** When they were so. ISO 8601. */
+  at: string;
+}
 export interface LostExec {
   execId: string;
   command: string;
@@ -18,18 +24,12 @@ const NAMED = 10;
 const COMMAND_CHARACTERS = 120;
 
 /** What was lost, as a paragraph; `undefined` when nothing was. */
-export function describeLoss(loss: {
-  cause: string;
-  filesLost: boolean;
-  /** Time of the snapshot whose files replace the lost ones. */ filesOf?: string;
-  execs: LostExec[];
-  expected: boolean;
-}): string | undefined {
+export function describeLoss(loss: { cause: string; filesLost: boolean; filesOf?: FilesOf; execs: LostExec[]; expected: boolean }): string | undefined {
   const { cause, filesLost, filesOf, expected } = loss;
   // Servers are started again on their next call, and report the loss themselves.
   const execs = loss.execs.filter(({ execId }) => !isServerExec(execId));
   if (expected && !filesLost && execs.length === 0) return undefined;
-  const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its snapshot of ${filesOf}`;
+  const instead = filesOf === undefined ? 'it starts empty' : `it starts with those of its ${filesOf.what} of ${filesOf.at}`;
   const files = filesLost ? `Its files are gone as well; ${instead}.` : 'The files under /home are kept; /tmp is empty.';
   return `The sandbox was started anew: ${cause}. ${files} ${describeExecs(execs, filesLost)}`;
 }

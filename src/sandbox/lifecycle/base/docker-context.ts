@@ -1,3 +1,4 @@
+import type { Transform } from 'node:stream';
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { elsewhereFailure } from '../../api/elsewhere.ts';
@@ -22,6 +23,9 @@ export interface DockerContext {
   pools: KeptPools;
   snapshots: Store['snapshots'];
   blobs: BlobStore;
+  backups: Store['backups'];
+  /** Makes what is stored of a backup smaller. */
+  compress: () => Transform;
   connections: Connections;
   /** This process's operations in progress. */
   work: Work;

@@ -1,7 +1,7 @@
 import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from './docker-context.ts';
-import { describeLoss, type LostExec } from './describe-loss.ts';
+import { describeLoss, type FilesOf, type LostExec } from './describe-loss.ts';
 import { pause } from '../../../common/pause.ts';
 
 /** Interval at which the row is read while a new supervisor does not answer. Milliseconds. */
@@ -14,7 +14,7 @@ const CHANGE_POLL_MS = 500;
 export async function findLoss(
   context: DockerContext,
   row: SandboxRow,
-  loss: { cause: string; filesLost: boolean; filesOf?: string; expected: boolean },
+  loss: { cause: string; filesLost: boolean; filesOf?: FilesOf; expected: boolean },
 ): Promise<{ lost?: string } | undefined> {
   const execs = await unlessChanged(context, row, askForLoss(context, row)).catch(async (error: unknown) => {
     await stopAgain(context, row);

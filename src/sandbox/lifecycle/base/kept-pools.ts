@@ -21,6 +21,7 @@ const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
   'freezeAfterMs',
   'stopAfterMs',
   'archiveAfterMs',
+  'backup',
   'onClose',
   'persist',
   'keepalive',

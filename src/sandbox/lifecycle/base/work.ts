@@ -12,5 +12,7 @@ export interface Work {
   perform<T>(target: StreamTarget, operation: SandboxOperation<T>): Promise<T>;
   /** The same for an operation that has nothing to do while the sandbox rests, such as a watch: it wakes the sandbox once and does not keep it from resting. */
   observe<T>(target: StreamTarget, operation: SandboxOperation<T>): Promise<T>;
+  /** The same as `perform` for work that nobody waits for: a sandbox that is paused is not woken, and one that rests in another way has to be woken before. */
+  attend<T>(target: StreamTarget, operation: SandboxOperation<T>): Promise<T>;
   isUnderWay(sandboxId: string): boolean;
 }

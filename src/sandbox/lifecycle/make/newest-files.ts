@@ -1,13 +1,34 @@
+import { isFailure } from '../../../contracts/errors.ts';
+import type { SandboxBackup } from '../../../store/blobs/backups.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import { bringBackFiles } from './bring-back.ts';
+import type { FilesOf } from '../base/describe-loss.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { layOut, type LaidOut } from './lay-out.ts';
 
-/** Makes a volume with the files of the newest snapshot of a sandbox on this host, to replace a lost volume; undefined when there is no snapshot. */
-export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { madeAt: string }) | undefined> {
+/** Makes a volume with the newest files that there are of a sandbox, to replace a lost volume: of a snapshot on this host, or of its backup. Undefined when there are none. */
+export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { filesOf: FilesOf }) | undefined> {
   const { snapshots, hostId } = context;
-  const found = (await snapshots.list({ sandboxId: row.sandboxId, hostId })).findLast(({ ready }) => ready);
+  const { sandboxId, backup } = row;
+  const found = (await snapshots.list({ sandboxId, hostId })).findLast(({ ready }) => ready);
+  if (backup !== undefined && (found === undefined || found.createdAt < backup.at)) {
+    return fromBackup(context, row, backup);
+  }
   if (found === undefined) return undefined;
   const laidOut = await layOut(context, row, { files: (to) => jobsOf(context).copy({ volume: found.volumeName }, to) });
-  return { ...laidOut, madeAt: found.createdAt };
+  return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
+}
+
+async function fromBackup(context: DockerContext, row: SandboxRow, backup: SandboxBackup): Promise<LaidOut & { filesOf: FilesOf }> {
+  const { sandboxId } = row;
+  try {
+    const laidOut = await layOut(context, row, { files: (to) => bringBackFiles(context, sandboxId, backup, to) });
+    return { ...laidOut, filesOf: { what: 'backup', at: backup.at } };
+  } catch (error) {
+    const now = (await context.rows.get(sandboxId))?.backup;
+    // A newer one has taken its place while it was read.
+    if (!isFailure(error, 'BACKUP_DAMAGED') || now === undefined || now.at === backup.at) throw error;
+    return fromBackup(context, row, now);
+  }
 }

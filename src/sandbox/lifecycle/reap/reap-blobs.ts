@@ -1,18 +1,18 @@
 import { isFailure } from '../../../contracts/errors.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 
-/** An archive may take this long until its row names it, in multiples of the grace: a day by default. */
+/** An archive or a backup may take this long until a row names it, in multiples of the grace: a day by default. */
 const BLOB_GRACES = 1440;
 
-/** Removes blobs that no archived sandbox names: parts of archives that were interrupted or have been unpacked. */
-export async function reapBlobs({ blobs, rows, reapGraceMs, log }: DockerContext): Promise<void> {
+/** Removes blobs that no row of a sandbox names: parts of archives and backups that were interrupted, have been unpacked or were replaced. */
+export async function reapBlobs({ blobs, rows, backups, reapGraceMs, log }: DockerContext): Promise<void> {
   try {
     const found = (await blobs.list()).filter(({ createdAtMs }) => Date.now() - createdAtMs >= reapGraceMs * BLOB_GRACES);
     if (found.length === 0) return;
     const archives = (await rows.list({ states: ['archived'] })).flatMap(({ archive }) =>
       archive ? [archive.files, ...(archive.memory ? [archive.memory] : [])] : [],
     );
-    const named = new Set(archives.map(({ blobId }) => blobId));
+    const named = new Set([...archives.map(({ blobId }) => blobId), ...(await backups.blobIds())]);
     for (const { blobId } of found) {
       if (named.has(blobId)) continue;
       await blobs.remove(blobId);

@@ -19,7 +19,7 @@ export interface Reaped {
 const COPY_GRACES = 60;
 
 /**
- * Removes orphans and corrects rows. Removes this installation's containers and volumes that no row of a sandbox or snapshot owns, blobs that no archived
+ * Removes orphans and corrects rows. Removes this installation's containers and volumes that no row of a sandbox or snapshot owns, blobs that no
  * sandbox names, expired snapshots without a name, and warm sandboxes that no worker keeps. Sets sandboxes of this host to `lost` when their container has
  * ended. Orphans younger than the grace stay; what a newer container has superseded, here or on another host, is removed at once.
  */

@@ -1,5 +1,5 @@
 import { containerNameOf, volumeNameOf } from '../../engine/labels.ts';
-import { removeBlobs } from './remove-blobs.ts';
+import { removeBackup, removeBlobs } from './remove-blobs.ts';
 import { removeSnapshot } from './remove-snapshot.ts';
 import { untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { rowHere } from '../base/take-over.ts';
@@ -8,7 +8,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { removeContents } from './remove-contents.ts';
 
 /**
- * Removes container, volume, archive and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
+ * Removes container, volume, archive, backup and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
  * the removal after a crash. What a lost host has of the sandbox is removed when that host comes back.
  */
 export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
@@ -33,6 +33,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
     ...(row !== 'none' && row.containerId !== undefined && { containerId: row.containerId }),
   });
   if (row !== 'none' && row.archive !== undefined) await removeBlobs(context, row.archive);
+  if (row !== 'none') await removeBackup(context, (await context.backups.drop(sandboxId)) ?? { parts: [] });
   await removeUnnamedSnapshots(context, sandboxId);
   log.info({ sandboxId }, 'sandbox destroyed');
 }

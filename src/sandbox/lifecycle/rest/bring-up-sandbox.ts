@@ -7,7 +7,7 @@ import { checkpointName } from '../../engine/labels.ts';
 import { ownRow, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
 import { destroy } from '../remove/destroy.ts';
-import { describeDeath } from '../base/describe-loss.ts';
+import { describeDeath, type FilesOf } from '../base/describe-loss.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { rowHere, type RowHere } from '../base/take-over.ts';
@@ -41,7 +41,8 @@ export async function bringUpSandbox(context: DockerContext, sandboxId: string, 
     try {
       return await stepUp(context, row, purpose, cause);
     } catch (error) {
-      if (isFailure(error, 'DOCKER_FAILED') && (await wasChanged(context, row))) return undefined;
+      const mayBeOthers = isFailure(error, 'DOCKER_FAILED') || isFailure(error, 'BACKUP_DAMAGED');
+      if (mayBeOthers && (await wasChanged(context, row))) return undefined;
       throw error;
     }
   });
@@ -168,8 +169,7 @@ async function rebuild(context: DockerContext, row: SandboxRow, known?: string):
 interface Replacing {
   row: SandboxRow;
   filesLost: boolean;
-  /** Time of the snapshot whose files replace the lost ones. */
-  filesOf?: string;
+  filesOf?: FilesOf;
 }
 
 /**
@@ -186,7 +186,7 @@ async function supersede(context: DockerContext, seen: SandboxRow, before: Conta
   const change = { state: filesLost ? 'lost' : seen.state, fence, filesLost, ...(saved !== undefined && { volumeName: saved.volumeName }) } as const;
   const row = filesLost || isUsed ? await rows.change(seen.sandboxId, seen.generation, change) : seen;
   if (row === undefined && saved !== undefined) await discard(context, saved);
-  return row && { row, filesLost, ...(saved !== undefined && { filesOf: saved.madeAt }) };
+  return row && { row, filesLost, ...(saved !== undefined && { filesOf: saved.filesOf }) };
 }
 
 /** Makes a new container on the sandbox's old volume. The old container is removed by id, so that a newer one of another worker is not removed. */

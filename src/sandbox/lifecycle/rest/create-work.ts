@@ -25,11 +25,11 @@ export function createWork(contextOf: () => DockerContext): Work {
     sandboxes.set(target.sandboxId, made);
     return made;
   };
-  const run = async <T>(target: StreamTarget, operation: SandboxOperation<T>, kind: 'work' | 'observer'): Promise<T> => {
+  const run = async <T>(target: StreamTarget, operation: SandboxOperation<T>, kind: 'work' | 'observer', how: 'reach' | 'attend' = 'reach'): Promise<T> => {
     const atWork = enter(target);
     atWork.begin(kind);
     try {
-      return await atWork.reach(operation);
+      return await atWork[how](operation);
     } finally {
       atWork.end(kind);
       if (atWork.isIdle && sandboxes.get(target.sandboxId) === atWork) sandboxes.delete(target.sandboxId);
@@ -38,6 +38,7 @@ export function createWork(contextOf: () => DockerContext): Work {
   return {
     perform: (target, operation) => run(target, operation, 'work'),
     observe: (target, operation) => run(target, operation, 'observer'),
+    attend: (target, operation) => run(target, operation, 'work', 'attend'),
     isUnderWay: (sandboxId) => sandboxes.get(sandboxId)?.isWorking === true,
   };
 }
@@ -95,6 +96,15 @@ class AtWork {
     } finally {
       clearTimeout(unanswered);
     }
+  }
+
+  /** While the sandbox is paused, the operation waits. */
+  async attend<T>(operation: SandboxOperation<T>): Promise<T> {
+    const { connections } = this.#context;
+    const { sandboxId } = this.#target;
+    await connections.isCertain(sandboxId);
+    await keepAwake(this.#context, sandboxId, () => !this.isIdle);
+    return connections.use(this.#target, operation);
   }
 
   /** Operations share a wake that has not begun. A wake that began before an operation may have read an older state. */

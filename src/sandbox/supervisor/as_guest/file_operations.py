@@ -110,5 +110,5 @@ _OPERATIONS: dict[str, Callable[[Fields, int, int], Fields]] = {
 NAMES = tuple(_OPERATIONS)
 # Commands and other work on files stand still meanwhile.
 ALONE = ('createCheckpoint', 'restoreCheckpoint')
-ON_CHECKPOINTS = (*ALONE, 'listCheckpoints', 'compareCheckpoint')
+ON_CHECKPOINTS = (*ALONE, 'listCheckpoints', 'compareCheckpoint', 'packCheckpoint')
 TAKING_DATA = ('writeFile', 'writePart', 'unpackDirectory')

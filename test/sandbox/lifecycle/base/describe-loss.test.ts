@@ -16,6 +16,16 @@ describe('what was lost', () => {
     expect(describeLoss({ ...loss, filesLost: true })).toContain('files are gone');
   });
 
+  test('files that replace lost ones are named, with their time', () => {
+    const loss = { cause: 'it died', filesLost: true, execs: [], expected: false };
+    const at = '2026-11-27T10:00:00.000Z';
+    expect(describeLoss({ ...loss, filesOf: { what: 'backup', at } })).toBe(
+      'The sandbox was started anew: it died. Its files are gone as well; it starts with those of its backup of 2026-11-27T10:00:00.000Z. Which commands were cut off is not known.',
+    );
+    expect(describeLoss({ ...loss, filesOf: { what: 'snapshot', at } })).toContain('it starts with those of its snapshot of 2026-11-27T10:00:00.000Z');
+    expect(describeLoss(loss)).toContain('it starts empty');
+  });
+
   test('long and many commands are shortened', () => {
     const execs = Array.from({ length: 12 }, (_, index) => ({ execId: `call_${index}`, command: `echo\n${'x'.repeat(1000)}` }));
     const text = describeLoss({ cause: 'it died', filesLost: false, execs, expected: false }) ?? '';

@@ -27,7 +27,7 @@ def is_too_sparse(fd: int, status: os.stat_result) -> bool:
 
 def copy(source: int, target: int, size: int) -> None:
     """At most `size` bytes; holes stay holes."""
-    for start, end in _data(source, size):
+    for start, end in parts(source, size):
         position = start
         while position < end:
             piece = os.pread(source, min(_CHUNK, end - position), position)
@@ -40,7 +40,7 @@ def copy(source: int, target: int, size: int) -> None:
 
 def is_same(one: int, other: int, size: int) -> bool:
     position = 0
-    for start, end in _merged(_data(one, size), _data(other, size)):
+    for start, end in _merged(parts(one, size), parts(other, size)):
         position = start
         while position < end:
             length = min(_CHUNK, end - position)
@@ -56,7 +56,7 @@ def is_as(status: os.stat_result, entry: list[object]) -> bool:
     return stat.S_ISREG(status.st_mode) and found == entry[2:6]
 
 
-def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
+def parts(fd: int, size: int) -> Iterator[tuple[int, int]]:
     """The parts of a file that are not holes."""
     position = 0
     while position < size:
@@ -73,10 +73,10 @@ def _data(fd: int, size: int) -> Iterator[tuple[int, int]]:
         position = end
 
 
-def _merged(*parts: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(*lists: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
     """What is in any of them, without overlaps."""
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(part for each in parts for part in each):
+    for start, end in sorted(part for each in lists for part in each):
         if merged and start <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:

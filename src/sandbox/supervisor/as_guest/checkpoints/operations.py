@@ -6,6 +6,7 @@ import gc
 
 from as_guest.checkpoints.compare import compare
 from as_guest.checkpoints.create import create
+from as_guest.checkpoints.pack import pack
 from as_guest.checkpoints.restore import restore
 from as_guest.checkpoints.store import Store
 from as_guest.file_content import write_line
@@ -42,9 +43,14 @@ def _compare(fields: Fields, sink: int) -> Fields:
     return compare(fields, _HOME, sink)
 
 
+def _pack(fields: Fields, sink: int) -> Fields:
+    return pack(fields, _HOME, sink)
+
+
 OPERATIONS: dict[str, Callable[[Fields, int], Fields]] = {
     'createCheckpoint': _create,
     'restoreCheckpoint': _restore,
     'listCheckpoints': _list,
     'compareCheckpoint': _compare,
+    'packCheckpoint': _pack,
 }

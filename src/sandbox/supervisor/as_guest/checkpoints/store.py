@@ -159,6 +159,38 @@ class Store:
     def told(self) -> Fields:
         return _told(self.latest)
 
+    def content(self) -> dict[int, list[tuple[str, int]]]:
+        """The names and sizes of the content that each checkpoint was the first to have."""
+        found = {}
+        with self.as_root:
+            for number in (int(name) for name in os.listdir(f'{self._path}/objects')):
+                if number <= self.latest['number']:
+                    names = [f'objects/{number}/{name}' for name in os.listdir(f'{self._path}/objects/{number}')]
+                    found[number] = [(name, self._size(name)) for name in names]
+        return found
+
+    def _size(self, name: str) -> int:
+        status = os.stat(f'{self._path}/{name}')
+        return min(status.st_size, status.st_blocks * 512)
+
+    def open_stored(self, name: str) -> int:
+        with self.as_root:
+            return os.open(f'{self._path}/{name}', os.O_RDONLY | os.O_CLOEXEC)
+
+    def open_records(self, since: int) -> list[tuple[str, int]]:
+        """All that is not content, as it is now, without what was there when `since` was the newest checkpoint and does not change."""
+        names = [f'older/{number}.json' for number in self._older() if number >= since]
+        return [(name, self.open_stored(name)) for name in (*names, 'packed.json', 'latest.json')]
+
+    def packed(self) -> set[tuple[int, str]]:
+        with self.as_root:
+            record = self._read('packed.json')
+        return set() if record is None else {(number, at) for number, at in record['checkpoints']}
+
+    def note_packed(self, checkpoints: list[tuple[int, str]]) -> None:
+        with self.as_root:
+            self._write('packed.json', {'checkpoints': checkpoints})
+
     def _older(self) -> list[int]:
         numbers = sorted(int(name[:-5]) for name in os.listdir(f'{self._path}/older') if name.endswith('.json'))
         # One that is not older belongs to a checkpoint that was not finished.
