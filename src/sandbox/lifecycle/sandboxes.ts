@@ -121,7 +121,7 @@ function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
 export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sandboxes {
   const { role = 'worker' } = options;
   const context = contextOf(engine, options);
-  const { inTurn, lease } = context;
+  const { inTurn } = context;
   return {
     open: (owner, options) => open(context, owner, options),
     restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
