@@ -1,6 +1,7 @@
 import { CONVERSATION_ERRORS } from './conversation-errors.ts';
 import { DATABASE_ERRORS } from './database-errors.ts';
 import type { ErrorRow } from './error-row.ts';
+import { HOST_ERRORS } from './host-errors.ts';
 import { MEMORY_ERRORS } from './memory-errors.ts';
 import { SERVICE_ERRORS } from './service-errors.ts';
 
@@ -184,17 +185,7 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
-  NO_HOST: {
-    message:
-      'No host takes sandbox "{sandboxId}": host "{host}" is being drained, and no other one is there that has what the sandbox needs. Start a worker on another machine, or: longshore hosts resume {host}',
-    httpStatus: 503,
-    retryable: true,
-  },
-  SANDBOX_SUPERSEDED: {
-    message: 'This container of sandbox "{sandboxId}" may not act for it any more: {problem}. Nothing of it counts; the same call goes on in the newer one.',
-    httpStatus: 409,
-    retryable: true,
-  },
+  ...HOST_ERRORS,
   SANDBOX_PROTOCOL: {
     message:
       'The supervisor of sandbox "{sandboxId}" broke the protocol: {problem}. The connection was closed; destroy the sandbox and open a new one: longshore sandbox rm {sandboxId}',
@@ -220,12 +211,6 @@ export const ERRORS = {
   ARCHIVE_DAMAGED: {
     message:
       'The archive of sandbox "{sandboxId}" is not what was stored: {problem}. It was left as it is; bring blob "{blobId}" back from a backup and try again.',
-    httpStatus: 503,
-    retryable: false,
-  },
-  BACKUP_DAMAGED: {
-    message:
-      'The backup of sandbox "{sandboxId}" of {at} is not what was stored: {problem}. Bring blob "{blobId}" back and try again, or go on without its files: longshore sandbox drop-backup {sandboxId}.',
     httpStatus: 503,
     retryable: false,
   },
