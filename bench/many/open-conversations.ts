@@ -4,7 +4,7 @@ import { startBenchWorker } from '../bench-worker.ts';
 import { compare, compareWithLimit, timed, type BenchmarkResult } from '../measure.ts';
 import { clientOptions, type BenchParts } from '../parts.ts';
 import { isHidden, proportionalSetSizeMib } from '../process-memory.ts';
-import { startWorkerProcess } from '../worker-process.ts';
+import { startWorkerProcess } from './worker-process.ts';
 
 const OPEN = 1_000;
 /** Callers at the same time. */

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { connect, type Chat } from '../../src/client.ts';
 import { compareWithLimit, percentile, type Measurement } from '../measure.ts';
 import { clientOptions, type BenchParts } from '../parts.ts';
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts';
+import { startWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 const ROUNDS = 15;
 const MEDIAN_LIMIT_MS = 6_000;

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { TemporaryStack } from '../scripts/temporary-stack.ts';
-import { AGENTS } from './parts.ts';
+import type { TemporaryStack } from '../../scripts/temporary-stack.ts';
+import { AGENTS } from '../parts.ts';
 
-const WORKER = fileURLToPath(new URL('../src/worker-main.ts', import.meta.url));
+const WORKER = fileURLToPath(new URL('../../src/worker-main.ts', import.meta.url));
 
 /** A worker in a process of its own, with the agents of the benchmarks. */
 export interface WorkerProcess extends AsyncDisposable {

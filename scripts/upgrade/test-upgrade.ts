@@ -6,12 +6,12 @@
  * `--versioned` gives the workers a LONGSHORE_WORKER_VERSION each, and makes the current one Temporal's current version.
  */
 import { parseArgs } from 'node:util';
-import { connect } from '../src/client.ts';
-import { startTestStack } from '../test/support/stack.ts';
-import { endings } from './upgrade/endings.ts';
-import { groupsOf, type Group } from './upgrade/groups.ts';
-import { openOldVersion } from './upgrade/old-version.ts';
-import { openUpgrade, type Upgrade } from './upgrade/open-upgrade.ts';
+import { connect } from '../../src/client.ts';
+import { startTestStack } from '../../test/support/stack.ts';
+import { endings } from './endings.ts';
+import { groupsOf, type Group } from './groups.ts';
+import { openOldVersion } from './old-version.ts';
+import { openUpgrade, type Upgrade } from './open-upgrade.ts';
 
 const { values } = parseArgs({
   options: { from: { type: 'string', default: 'HEAD~50' }, conversations: { type: 'string', default: '100' }, versioned: { type: 'boolean', default: false } },
