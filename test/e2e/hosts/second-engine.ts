@@ -15,9 +15,9 @@ export const testWithTwoEngines = missing === undefined ? test : test.skip;
 /** A title that says why the test is left out. */
 export const titled = (title: string) => `${title}${missing === undefined ? '' : ` (left out: ${missing})`}`;
 
-/** Another engine beside that of the environment, with the image of sandboxes. */
-export async function secondEngine() {
-  const engine = await createOwnEngine({ program });
+/** Another engine beside that of the environment, with the image of sandboxes, and with gVisor when its program is given. */
+export async function secondEngine({ runsc }: { runsc?: string } = {}) {
+  const engine = await createOwnEngine({ program, ...(runsc !== undefined && { runsc }) });
   await engine.start({ liveRestore: false });
   await engine.takeImage(loadConfig().LONGSHORE_SANDBOX_IMAGE);
   const containers = async () => (await runCommand('docker', ['--host', engine.host, 'ps', '--format', '{{.Names}}'])).stdout.split('\n').filter(Boolean);
