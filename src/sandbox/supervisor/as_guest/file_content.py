@@ -154,18 +154,24 @@ def write_atomically(path: bytes, mode: int, fill: Callable[[int], object], chec
     """`fill` is given a descriptor to write to; `check` may refuse until the file is replaced. After a failure no temporary file is left."""
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, b'.%s.%d-%d' % (name[:100], os.getpid(), time.monotonic_ns()))
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    fd = -1
     try:
+        # A signal may end this process as soon as the file is there.
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         fill(fd)
         os.fchmod(fd, mode)
         with Alone():
             check()
             os.rename(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            pass
         raise
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
 
 
 class SparseWriter:

@@ -124,3 +124,19 @@ def test_a_file_that_only_grew_while_it_was_read_keeps_its_version_and_any_other
     shorter = os.stat(path)
     assert file_content._what_was_read(before, longer, 5, True) == {'size': 5, 'version': file_content._version(before)}
     assert file_content._what_was_read(before, shorter, 5, True)['version'] == ''
+
+
+@pytest.mark.parametrize('call', ['open', 'fchmod', 'rename'])
+def test_a_write_that_a_signal_ends_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """Python runs the handler of a signal when the call has returned."""
+    really = getattr(os, call)
+
+    def ended(*arguments: Any, **named: Any) -> None:
+        really(*arguments, **named)
+        raise SystemExit(1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, ended)
+        with pytest.raises(SystemExit):
+            write(tmp_path / 'file', b'text')
+    assert [path.name for path in tmp_path.iterdir()] == (['file'] if call == 'rename' else [])
