@@ -73,11 +73,7 @@ function pausers(size: number): Group {
     await sends(chat, 'Two.');
   };
   return {
-    agent: 'talker',
-    size,
-    says: () => ['One.', 'Two.', 'Three.'],
-    calls: 0,
-    message: () => 'Count.',
+    ...talkers(size),
     async before(chat) {
       await says(chat, 'One.');
       await chat.pause();

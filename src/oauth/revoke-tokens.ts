@@ -10,8 +10,8 @@ import { createOAuthFetch } from './oauth-fetch.ts';
 import { problemWords } from './problem-words.ts';
 
 /**
- * How a sign-out ended. `revoked`: nobody can use the tokens any more. `kept`: they were removed here, and hold at the authorization server until they end; `why` is for
- * people.
+ * How a sign-out ended. `revoked`: the authorization server refuses the tokens from now on. `kept`: they were removed here, and are valid at the authorization server until they
+ * expire; `why` is for people.
  */
 export type SignOut = { outcome: 'none' } | { outcome: 'revoked'; issuer: string } | { outcome: 'kept'; issuer?: string; why: string };
 

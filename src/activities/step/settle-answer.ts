@@ -20,7 +20,7 @@ export function shownBy({ hooks, deltas }: Pick<Settling, 'hooks' | 'deltas'>): 
   return hooks.changeAnswers ? (delta) => (delta.type === 'text' ? undefined : deltas.add(delta)) : deltas.add;
 }
 
-/** What becomes of an answer of the model: plugins may change it, it is stored, and plugins are told of it. */
+/** Settles an answer of the model: plugins may change it, then it is stored, then plugins are notified. */
 export async function settleAnswer(parts: AnswerParts, { args, hooks, deltas, model, nameOf }: Settling, given: ModelAnswer): Promise<AssistantEntry> {
   const answer = await changeAnswer(hooks, args.stepId, given, nameOf);
   if (hooks.changeAnswers) for (const part of answer.parts) if (part.type === 'text') deltas.add({ type: 'text', text: part.text });

@@ -43,7 +43,7 @@ const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be r
 interface Sending {
   context: ToolContext;
   timeoutMs: number;
-  /** Nobody hears of the progress. */
+  /** Progress is not reported. */
   isQuiet?: boolean;
 }
 

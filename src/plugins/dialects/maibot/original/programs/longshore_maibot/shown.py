@@ -86,7 +86,7 @@ def _changed_prompt(value: dict[str, Any], answer: Any, given: dict[str, Any]) -
     tools = fields.get('tool_definitions')
     if isinstance(tools, list):
         kept = {function.get('name'): function for function in (tool.get('function') for tool in tools if isinstance(tool, dict)) if isinstance(function, dict)}
-        # A tool that the agent does not have cannot be called, whoever names it.
+        # A plugin cannot add a tool that the agent does not have.
         changed['tools'] = [
             {**tool, 'description': str(kept[tool['name']].get('description') or tool['description'])} for tool in value['tools'] if tool['name'] in kept
         ]
