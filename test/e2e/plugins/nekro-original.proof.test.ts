@@ -231,7 +231,7 @@ withPackages('a plugin that is written for Nekro Agent, in Python', () => {
     expect(await linesOf(chat)).toEqual([[refused(officeAt())], ['high at noon'], [refused(officeAt())]]);
     expect(asked).toEqual(['/tides/north']);
     expect(await sentBy(chat)).toEqual(Array.from({ length: 3 }, () => ({ type: 'text', text: 'Asking for north …' })));
-    expect(await within('default', 'cat data/plugin/log')).toContain('ended\n');
+    await until(async () => (await within('default', 'cat data/plugin/log')).includes('ended\n'), 'the process with the earlier configuration has ended');
     await chat.close();
   }, 300_000);
 
