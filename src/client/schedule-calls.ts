@@ -10,7 +10,7 @@ import { runOf } from './schedule-runs.ts';
 import type { Schedule, ScheduleRun, Schedules } from './types/schedule-types.ts';
 import { sealNote } from './temporal/sealed-note.ts';
 import type { StartParts } from './start-conversation.ts';
-import { temporalFailure } from './temporal/temporal-failures.ts';
+import { isUnread, temporalFailure } from './temporal/temporal-failures.ts';
 
 /** Number of schedules that are described at the same time. */
 const AT_ONCE = 8;
@@ -28,7 +28,12 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
   const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
   const isOurs = ({ action }: ScheduleDescription) => action.workflowType === SCHEDULED_WORKFLOW && action.taskQueue === taskQueue;
   const describe = async (client: Client, scheduleId: string) => {
-    const described = await client.schedule.getHandle(scheduleId).describe();
+    const handle = client.schedule.getHandle(scheduleId);
+    // One that is deleted in this moment cannot be read, and is not found when it is asked for again.
+    const described = await handle.describe().catch((error: unknown) => {
+      if (isUnread(error)) return handle.describe();
+      throw error;
+    });
     if (isOurs(described)) return described;
     throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
   };

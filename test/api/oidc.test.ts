@@ -115,7 +115,7 @@ test('schedules of another user do not exist, and a schedule is made for the use
   expect(await ask(ada, '/v1/schedules', { body })).toMatchObject({ status: 201, body: { user: 'ada', tenant: 'north' } });
   try {
     expect(await ask(bob, `/v1/schedules/${id}`)).toMatchObject({ status: 404 });
-    expect((await ask(bob, '/v1/schedules')).body['schedules']).toEqual([]);
+    expect(await ask(bob, '/v1/schedules')).toMatchObject({ status: 200, body: { schedules: [] } });
     expect(await ask(bob, `/v1/schedules/${id}`, { method: 'DELETE' })).toMatchObject({ status: 404 });
     expect(await ask(ada, `/v1/schedules/${id}`)).toMatchObject({ status: 200 });
   } finally {

@@ -1,5 +1,9 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, ScheduleNotFoundError, ServiceError } from '@temporalio/client';
 import { connect, defineAgent, type CreateScheduleOptions, type Longshore } from '../../src/client.ts';
+import { createScheduleCalls } from '../../src/client/schedule-calls.ts';
+import type { StartParts } from '../../src/client/start-conversation.ts';
+import { SCHEDULED_WORKFLOW } from '../../src/contracts/schedule.ts';
+import type { Store } from '../../src/store/store.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { until } from '../e2e/support.ts';
 import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
@@ -145,3 +149,23 @@ async function openTemporal() {
   const connection = await Connection.connect({ address: loadConfig().TEMPORAL_ADDRESS });
   return { schedule: new Client({ connection }).schedule, [Symbol.asyncDispose]: () => connection.close() };
 }
+
+test.each([
+  ['that is deleted while it is read', 9, 'Workflow execution closed before WorkflowTaskStarted event'],
+  ['that is not answered for in time', 4, 'context deadline exceeded'],
+])('a list leaves out a schedule %s, when it is gone', async (_, code, details) => {
+  let asked = 0;
+  const describe = async () => {
+    asked += 1;
+    if (asked > 1) throw new ScheduleNotFoundError('schedule not found', 'gone');
+    throw new ServiceError('Failed to describe schedule', { cause: Object.assign(new Error(details), { code, details, metadata: {} }) });
+  };
+  const listed = async function* () {
+    yield { scheduleId: 'gone', action: { workflowType: SCHEDULED_WORKFLOW } };
+  };
+  const client = { schedule: { list: listed, getHandle: () => ({ describe }) } } as unknown as Client;
+  const temporal = { address: 'nowhere', client: async () => client } as unknown as StartParts['temporal'];
+  const calls = createScheduleCalls({ temporal } as StartParts & { store: Store }, { actor: { kind: 'login', id: 'test' } });
+  expect(await calls.list()).toEqual([]);
+  expect(asked).toBe(2);
+});

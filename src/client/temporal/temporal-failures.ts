@@ -27,6 +27,12 @@ const DEADLINE_EXCEEDED = 4;
 const FAILED_PRECONDITION = 9;
 const TASK_FAILED = /workflow task/i;
 
+/** Whether Temporal could not read the state of a workflow: it is being ended, or does not answer now. */
+export function isUnread(error: unknown): boolean {
+  const code = grpcStatus(error)?.code;
+  return code === FAILED_PRECONDITION || code === DEADLINE_EXCEEDED;
+}
+
 /** Translates any error of the Temporal client into an error of the table. */
 export async function temporalFailure(error: unknown, context: CallContext): Promise<LongshoreError> {
   const { conversationId, address } = context;
