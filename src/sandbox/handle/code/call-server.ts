@@ -24,8 +24,7 @@ export function createServerOperations(connection: WorkingConnection, sandboxId:
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
-      // A request that was made is only followed, even if its server has ended since.
-      if (!(await find(connection, execId))) await ensureServer(connection, server, options.onRestart);
+      await ensureServer(connection, server, execId, options.onRestart);
       return follow(connection, { sandboxId, execId, name: server.name, request, options });
     },
     async serverMark(name) {
@@ -86,8 +85,16 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
   }
 }
 
-/** Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced. */
-async function ensureServer(connection: WorkingConnection, server: SandboxServer, onRestart: ServerRequestOptions['onRestart']): Promise<void> {
+/**
+ * Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced, unless the request was made
+ * already: such a request is only followed.
+ */
+async function ensureServer(
+  connection: WorkingConnection,
+  server: SandboxServer,
+  requestExec: string,
+  onRestart: ServerRequestOptions['onRestart'],
+): Promise<void> {
   const { name, command, args, directory = '.', maySample } = server;
   // A server in a sandbox of an earlier version gets the variable, and is not told that it may ask.
   const env = maySample ? { ...server.env, LONGSHORE_MCP_SAMPLING: '1' } : server.env;
@@ -98,7 +105,11 @@ async function ensureServer(connection: WorkingConnection, server: SandboxServer
   const execId = serverExec(name);
   const run: ExecSpec['run'] = { program: 'mcp', argv: [name, command, ...args] };
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
-    const why = await start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
+    // Asked at the same time: each answer takes as long as the rest of a short request.
+    const starting = start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
+    starting.catch(() => undefined);
+    if (attempt === 0 && (await find(connection, requestExec))) return;
+    const why = await starting;
     if (why === undefined) return;
     // Reported before the restart: when this worker dies in between, the next attempt reports it again.
     if (attempt === 0) await onRestart?.(why);
