@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ScheduleAlreadyRunning, ScheduleNotFoundError, type Client, type ScheduleDescription, type ScheduleExecutionResult } from '@temporalio/client';
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type Client,
+  type ScheduleDescription,
+  type ScheduleExecutionResult,
+  type ScheduleHandle,
+} from '@temporalio/client';
 import type { AuditAction, AuditSource } from '../contracts/audit.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { SCHEDULED_WORKFLOW } from '../contracts/schedule.ts';
@@ -28,12 +35,7 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
   const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
   const isOurs = ({ action }: ScheduleDescription) => action.workflowType === SCHEDULED_WORKFLOW && action.taskQueue === taskQueue;
   const describe = async (client: Client, scheduleId: string) => {
-    const handle = client.schedule.getHandle(scheduleId);
-    // One that is deleted in this moment cannot be read, and is not found when it is asked for again.
-    const described = await handle.describe().catch((error: unknown) => {
-      if (isUnread(error)) return handle.describe();
-      throw error;
-    });
+    const described = await read(client.schedule.getHandle(scheduleId));
     if (isOurs(described)) return described;
     throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
   };
@@ -99,6 +101,16 @@ async function translated<T>(temporal: StartParts['temporal'], scheduleId: strin
     if (error instanceof ScheduleAlreadyRunning) throw failure('SCHEDULE_EXISTS', { scheduleId }, error);
     if (isFailure(error)) throw error;
     throw await temporalFailure(error, { address: temporal.address, conversationId: '', whyMissing: async () => 'unknown' });
+  }
+}
+
+/** One that is deleted in this moment cannot be read, and is not found when it is asked for again. */
+async function read(handle: ScheduleHandle): Promise<ScheduleDescription> {
+  try {
+    return await handle.describe();
+  } catch (error) {
+    if (isUnread(error)) return handle.describe();
+    throw error;
   }
 }
 
