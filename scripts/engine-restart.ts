@@ -87,7 +87,7 @@ const log = createLogger({ LONGSHORE_LOG_LEVEL: 'error' });
 await using stack = await startTemporaryStack('restarts', {}, console.log);
 const hasGvisor = existsSync(join(stack.config.LONGSHORE_HOME, 'bin/runsc'));
 const { script } = await ensureGvisorScript(stack.config.LONGSHORE_HOME);
-await using engine = await createOwnEngine({ program: process.env['DOCKERD'] ?? 'dockerd', ...(hasGvisor && { runsc: script }) });
+await using engine = await createOwnEngine(hasGvisor ? { runsc: script } : {});
 await engine.start({ liveRestore: false });
 await engine.takeImage(stack.config.LONGSHORE_SANDBOX_IMAGE);
 console.log(`engine ${await engine.version()}`);

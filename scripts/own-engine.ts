@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RUNTIME_ARGUMENTS } from '../src/setup/gvisor.ts';
 import { mustRun, runCommand } from '../src/platform/run-command.ts';
 
+/** `DOCKERD` names another engine than the one on PATH. */
+export const ENGINE_PROGRAM = process.env['DOCKERD'] ?? 'dockerd';
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
 
@@ -23,55 +25,87 @@ export interface OwnEngine extends AsyncDisposable {
   takeImage(image: string): Promise<void>;
 }
 
+/** Why this machine cannot have an engine of a script; undefined when it can. */
+export async function whyNoOwnEngine(): Promise<string | undefined> {
+  if (process.geteuid?.() !== 0) return 'only root can start a second engine';
+  return (await runCommand(ENGINE_PROGRAM, ['--version'])).code === 0 ? undefined : `there is no ${ENGINE_PROGRAM}`;
+}
+
 interface Place {
   directory: string;
   program: string;
-  runsc?: string;
+  runsc: string | undefined;
   socket: string;
 }
 
-export async function createOwnEngine(given: { program: string; runsc?: string }): Promise<OwnEngine> {
+export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc }: { program?: string; runsc?: string | undefined } = {}): Promise<OwnEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
-  const place: Place = { ...given, directory, socket: join(directory, 'docker.sock') };
+  const place: Place = { program, runsc, directory, socket: join(directory, 'docker.sock') };
   const host = `unix://${place.socket}`;
+  const disposed = new AbortController();
+  const { signal } = disposed;
   let running: ChildProcess | undefined;
+  let hasRun = false;
+  /** What is being done, which has to end before the engine does. */
+  let work: Promise<unknown> = Promise.resolve();
 
-  const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
-    if (running?.exitCode === null && running.signalCode === null) {
+  const end = async (how: 'SIGTERM' | 'SIGKILL') => {
+    if (isAlive(running)) {
       const ended = once(running, 'exit');
-      running.kill(signal);
+      running.kill(how);
       await ended;
     }
     running = undefined;
     await endContainerd(place);
   };
-  const start: OwnEngine['start'] = async ({ liveRestore }) => {
+  const boot = async (liveRestore: boolean, until?: AbortSignal) => {
     running = await launch(place, liveRestore);
-    await untilReady(host, running, place);
+    await untilReady(host, running, place, until);
+    hasRun = true;
+  };
+  const unlessDisposed = async (begin: () => Promise<void>) => {
+    signal.throwIfAborted();
+    const doing = begin();
+    work = doing.catch(() => undefined);
+    await doing;
   };
   return {
     host,
-    start,
+    start: ({ liveRestore }) => unlessDisposed(() => boot(liveRestore, signal)),
     end,
     version: async () => (await docker(host, 'version', '--format', '{{.Server.Version}}')).trim(),
-    async takeImage(image) {
-      const file = join(directory, 'image.tar');
-      await mustRun('Copying the sandbox image', 'docker', ['save', '--output', file, image], { fix: 'Run: npm run setup' });
-      await docker(host, 'load', '--input', file);
-      await rm(file);
-    },
+    takeImage: (image) => unlessDisposed(() => copyImage(image, place, host, signal)),
     async [Symbol.asyncDispose]() {
-      await end('SIGTERM');
-      // Ends what a killed engine has left running, and unmounts it.
-      await start({ liveRestore: false });
-      const containers = (await docker(host, 'ps', '--all', '--quiet')).split('\n').filter(Boolean);
-      if (containers.length > 0) await docker(host, 'rm', '--force', ...containers);
-      await end('SIGTERM');
-      // Engines mount their directory on itself; some leave that behind.
-      await runCommand('umount', [join(directory, 'data')]);
-      await rm(directory, { recursive: true, force: true });
+      disposed.abort();
+      await work;
+      try {
+        // Ends what a killed engine has left running, and unmounts it.
+        if (hasRun && !isAlive(running)) await boot(false);
+        if (hasRun) await removeContainers(host);
+      } finally {
+        await end('SIGTERM');
+        // Engines mount their directory on itself; some leave that behind.
+        await runCommand('umount', [join(directory, 'data')]);
+        await rm(directory, { recursive: true, force: true });
+      }
     },
   };
+}
+
+async function copyImage(image: string, { directory }: Place, host: string, signal: AbortSignal): Promise<void> {
+  const file = join(directory, 'image.tar');
+  await mustRun('Copying the sandbox image', 'docker', ['save', '--output', file, image], { fix: 'Run: npm run setup', signal });
+  await mustRun('Loading the sandbox image', 'docker', ['--host', host, 'load', '--input', file], { fix: 'See what it says', signal });
+  await rm(file);
+}
+
+async function removeContainers(host: string): Promise<void> {
+  const containers = (await docker(host, 'ps', '--all', '--quiet')).split('\n').filter(Boolean);
+  if (containers.length > 0) await docker(host, 'rm', '--force', ...containers);
+}
+
+function isAlive(child: ChildProcess | undefined): child is ChildProcess {
+  return child?.exitCode === null && child.signalCode === null;
 }
 
 function docker(host: string, ...args: string[]): Promise<string> {
@@ -103,10 +137,11 @@ async function launch({ directory, program, runsc, socket }: Place, liveRestore:
   }
 }
 
-async function untilReady(host: string, child: ChildProcess, { directory }: Place): Promise<void> {
+async function untilReady(host: string, child: ChildProcess, { directory }: Place, until?: AbortSignal): Promise<void> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while ((await runCommand('docker', ['--host', host, 'version'])).code !== 0) {
-    if (child.exitCode !== null || performance.now() > deadline) {
+    until?.throwIfAborted();
+    if (!isAlive(child) || performance.now() > deadline) {
       const said = (await readFile(join(directory, 'log'), 'utf8')).trimEnd().split('\n').slice(-3).join(' | ');
       throw new Error(`the engine did not start: ${said}`);
     }

@@ -19,6 +19,12 @@ export interface TemporaryStack extends AsyncDisposable {
   /** The settings as the environment of a child process. */
   environment: Record<string, string>;
   uiUrl: string | undefined;
+  /** Removed at the end, with all that is in it. */
+  directory: string;
+  /** Aborted when the script is told to end, which ends the stack. */
+  interrupted: AbortSignal;
+  /** Adds what ends before the servers, the last one first: at the end of the script, when it is told to end, and when it dies. Throws when the stack is ending. */
+  alsoStop(step: () => Promise<void>): void;
 }
 
 type Variables = Record<string, string>;
@@ -36,7 +42,8 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   const given: Record<string, string> = { ...definedOnly(process.env), ...settings, ...named };
   const config = loadConfig(given);
   const stops = [() => rm(directory, { recursive: true, force: true }), () => removeContainers(installation)];
-  const stop = () => stopAll(stops);
+  let stopping: Promise<void> | undefined;
+  const stop = () => (stopping ??= stopAll(stops));
   const ending = new AbortController();
   const postgres = async (signal: AbortSignal): Promise<Variables> => {
     if (given.DATABASE_URL) return {};
@@ -66,7 +73,18 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
     throw error;
   });
   const { UI_URL: uiUrl, ...environment }: Record<string, string> = { ...given, ...database, ...orchestrator };
-  return { config: loadConfig(environment), environment, uiUrl, [Symbol.asyncDispose]: stop };
+  return {
+    config: loadConfig(environment),
+    environment,
+    uiUrl,
+    directory,
+    interrupted: ending.signal,
+    alsoStop(step) {
+      if (stopping) throw new Error('the servers of this script are ending');
+      stops.push(step);
+    },
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
 /**

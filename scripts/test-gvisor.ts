@@ -23,7 +23,7 @@ const LEAVES_OUT = /\b(describeWithGvisor(Script)?|LONGSHORE_TEST_GVISOR|RUNTIME
 const { LONGSHORE_HOME: home, LONGSHORE_SANDBOX_IMAGE: image } = loadConfig();
 await ensureRunsc({ home, log: console.log });
 const { script } = await ensureGvisorScript(home);
-await using engine = await createOwnEngine({ program: process.env['DOCKERD'] ?? 'dockerd', runsc: script });
+await using engine = await createOwnEngine({ runsc: script });
 await engine.start({ liveRestore: false });
 try {
   await engine.takeImage(image);

@@ -31,14 +31,15 @@ export interface RunscOptions {
   home: string;
   log: (line: string) => void;
   /** Puts the program into a directory. Default: builds it from its Go module. */
-  build?: (directory: string) => Promise<void>;
+  build?: (directory: string, signal?: AbortSignal) => Promise<void>;
+  signal?: AbortSignal;
 }
 
 /**
  * Builds gVisor's `runsc` from its Go module into `bin` of the home directory, unless this version is there and unchanged since it was built. Engines
  * run it as root, so no other user may write to the directory. Returns its path and whether it was built.
  */
-export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOptions): Promise<{ program: string; built: boolean }> {
+export async function ensureRunsc({ home, log, build = buildRunsc, signal }: RunscOptions): Promise<{ program: string; built: boolean }> {
   const program = join(home, 'bin', 'runsc');
   await ensureOwnDirectory(home);
   return withLock(join(home, 'runsc.lock'), async () => {
@@ -49,7 +50,7 @@ export async function ensureRunsc({ home, log, build = buildRunsc }: RunscOption
     log('building gVisor from its Go module (1 to 2 minutes, once)');
     const directory = await mkdtemp(join(tmpdir(), 'longshore-go-'));
     try {
-      await build(directory);
+      await build(directory, signal);
       const built = join(directory, 'runsc');
       // The digest is written first: after a crash in between, it does not match, and the program is built again.
       await writeFile(digestFileOf(program), `${await digestOf(built)} ${MODULE}\n`);
@@ -81,7 +82,7 @@ async function digestOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-async function buildRunsc(directory: string): Promise<void> {
+async function buildRunsc(directory: string, signal?: AbortSignal): Promise<void> {
   if ((await installedMinor()) < SWITCHING_MINOR) {
     const fix = 'Install Go 1.21 or newer (the Debian package golang-go of a current release, or from go.dev), and run this again';
     throw failure('SETUP_FAILED', { step: 'Building gVisor', problem: 'Go is not installed, or too old to fetch the toolchain that gVisor asks for', fix });
@@ -96,6 +97,7 @@ async function buildRunsc(directory: string): Promise<void> {
       GOFLAGS: '-modcacherw',
     },
     fix: 'The Go module proxy has to be reachable',
+    signal,
   });
 }
 

@@ -1,23 +1,16 @@
-import { createOwnEngine } from '../../../scripts/own-engine.ts';
+import { createOwnEngine, whyNoOwnEngine } from '../../../scripts/own-engine.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
 
-/** `DOCKERD` names another engine than the one on PATH. */
-const program = process.env['DOCKERD'] ?? 'dockerd';
-export const missing =
-  process.geteuid?.() !== 0
-    ? 'only root can start a second engine'
-    : (await runCommand(program, ['--version'])).code === 0
-      ? undefined
-      : `there is no ${program}`;
+export const missing = await whyNoOwnEngine();
 export const testWithTwoEngines = missing === undefined ? test : test.skip;
 
 /** A title that says why the test is left out. */
 export const titled = (title: string) => `${title}${missing === undefined ? '' : ` (left out: ${missing})`}`;
 
 /** Another engine beside that of the environment, with the image of sandboxes, and with gVisor when its program is given. */
-export async function secondEngine({ runsc }: { runsc?: string } = {}) {
-  const engine = await createOwnEngine({ program, ...(runsc !== undefined && { runsc }) });
+export async function secondEngine(given: { runsc?: string } = {}) {
+  const engine = await createOwnEngine(given);
   await engine.start({ liveRestore: false });
   await engine.takeImage(loadConfig().LONGSHORE_SANDBOX_IMAGE);
   const containers = async () => (await runCommand('docker', ['--host', engine.host, 'ps', '--format', '{{.Names}}'])).stdout.split('\n').filter(Boolean);
