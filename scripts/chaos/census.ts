@@ -80,12 +80,12 @@ async function openWorkflows(workflows: WorkflowClient): Promise<string[]> {
   return open;
 }
 
-async function rows({ query }: Records): Promise<string[]> {
+async function rows(records: Records): Promise<string[]> {
   const found: string[] = [];
-  for (const sql of ROWS) found.push(...(await query<{ what: string }>(sql)).map(({ what }) => what));
-  for (const { table } of await query<{ table: string }>(OF_CONVERSATIONS)) {
+  for (const sql of ROWS) found.push(...(await records.query<{ what: string }>(sql)).map(({ what }) => what));
+  for (const { table } of await records.query<{ table: string }>(OF_CONVERSATIONS)) {
     const sql = `select count(*)::int as count from ${table} t where conversation_id is not null and not exists (select from conversations c where c.conversation_id = t.conversation_id)`;
-    const [{ count } = { count: 0 }] = await query<{ count: number }>(sql);
+    const [{ count } = { count: 0 }] = await records.query<{ count: number }>(sql);
     if (count > 0) found.push(`${count} rows of ${table} whose conversation does not exist`);
   }
   return found;

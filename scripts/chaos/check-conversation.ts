@@ -67,11 +67,15 @@ function sortedRuns(lines: string[]): string[] {
 
 /** The transcript has one result for each call of the model, and the ledger a final state for each call, those of code included. */
 function ofResults({ entries, calls }: Ended): Problem[] {
-  const asked = entries.flatMap(({ entry }) => (entry.role === 'assistant' ? entry.parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : [])) : []));
+  const asked = entries.flatMap(({ entry }) =>
+    entry.role === 'assistant' ? entry.parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : [])) : [],
+  );
   const results = entries.flatMap(({ entry }) => (entry.role === 'tool' ? [entry] : []));
   const count = (callId: string) => results.filter((result) => result.callId === callId).length;
   const unequal = asked.filter((callId) => count(callId) !== 1).map((callId) => broken('result', `${callId} has ${count(callId)} results`));
-  const strange = results.filter(({ callId }) => !asked.includes(callId)).map(({ callId }) => broken('result', `there is a result of ${callId}, which nobody called`));
+  const strange = results
+    .filter(({ callId }) => !asked.includes(callId))
+    .map(({ callId }) => broken('result', `there is a result of ${callId}, which nobody called`));
   const failed = results
     .filter(({ tool, isError }) => isError && tool !== ONCE)
     .map(({ callId, tool, content }) => broken('lost', `${tool} (${callId}) failed: ${textOf(content)}`));
@@ -129,22 +133,33 @@ function ofEvents({ kind, events }: Ended): Problem[] {
   const problems: Problem[] = [];
   const gap = events.findIndex(({ seq }, index) => seq !== index + 1);
   if (gap !== -1) problems.push(broken('told', `event ${gap + 1} has the number ${events[gap]?.seq}`));
-  for (const once of ['tool.requested', 'tool.started', 'tool.finished', 'tool.approval-requested', 'tool.approval-resolved', 'agent.started', 'agent.ended'] as const) {
-    const ids = events.flatMap(({ type, data }) => (type === once ? [String(data['callId'])] : []));
+  for (const once of [
+    'tool.requested',
+    'tool.started',
+    'tool.finished',
+    'tool.approval-requested',
+    'tool.approval-resolved',
+    'agent.started',
+    'agent.ended',
+  ] as const) {
+    const ids = events.flatMap(({ type, data }) => (type === once ? [data.callId] : []));
     for (const id of new Set(ids.filter((id, index) => ids.indexOf(id) !== index))) problems.push(broken('told', `${once} of ${id} is told more than once`));
   }
-  const idsOf = (...types: string[]) => new Set(events.flatMap(({ type, data }) => (types.includes(type) ? [String(data['callId'])] : [])));
+  const idsOf = (...types: ConversationEvent['type'][]) =>
+    new Set(events.flatMap(({ type, data: { callId } }) => (types.includes(type) && typeof callId === 'string' ? [callId] : [])));
   const ends = idsOf('tool.finished', 'tool.unknown');
   for (const id of idsOf('tool.requested')) if (!ends.has(id)) problems.push(broken('result', `no event tells the end of ${id}`));
-  const outcomes = events.flatMap(({ type, data }) => (type === 'turn.finished' ? [String(data['outcome'])] : []));
-  if (outcomes.join() !== kind.turns.map(() => 'finished').join()) problems.push(broken('lost', `its turns ended as: ${outcomes.join(', ') || 'none has ended'}`));
+  const outcomes = events.flatMap(({ type, data }) => (type === 'turn.finished' ? [data.outcome] : []));
+  if (outcomes.join() !== kind.turns.map(() => 'finished').join())
+    problems.push(broken('lost', `its turns ended as: ${outcomes.join(', ') || 'none has ended'}`));
   return problems;
 }
 
 function ofReader({ events, read }: Ended): Problem[] {
   if (read === undefined) return [];
   const differs = events.findIndex((event, index) => JSON.stringify(event) !== JSON.stringify(read[index]));
-  if (differs !== -1) return [broken('told', `event ${differs + 1} is ${JSON.stringify(events[differs])}, and its reader had ${JSON.stringify(read[differs])}`)];
+  if (differs !== -1)
+    return [broken('told', `event ${differs + 1} is ${JSON.stringify(events[differs])}, and its reader had ${JSON.stringify(read[differs])}`)];
   return read.length === events.length ? [] : [broken('told', `its reader had ${read.length} events, and ${events.length} are stored`)];
 }
 

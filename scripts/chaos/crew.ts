@@ -45,12 +45,15 @@ export async function startCrew({ launch, random, workers, services, spares }: C
   return {
     members: () => members,
     service() {
-      const ready = members.filter(({ address }) => address() !== undefined);
+      const ready = members.filter((member) => member.address() !== undefined);
       requests += 1;
       return ready[requests % Math.max(1, ready.length)]?.address();
     },
     async kill(kind) {
-      const victim = oneOf(random, members.filter((member) => member.kind === kind));
+      const victim = oneOf(
+        random,
+        members.filter((member) => member.kind === kind),
+      );
       orphans.push(...(await namesBelow(victim.pid)));
       await victim.kill();
       const next = waiting.get(kind) ?? start(kind);
@@ -66,7 +69,9 @@ export async function startCrew({ launch, random, workers, services, spares }: C
       const ends = await Promise.all(all().map(async (each) => ({ each, code: await each.stop() })));
       members.splice(0);
       waiting.clear();
-      return ends.flatMap(({ each: { kind, pid }, code }) => (code === 0 ? [] : [`a ${kind} (${pid}) that was asked to stop ended with ${code ?? 'a signal'}`]));
+      return ends.flatMap(({ each: { kind, pid }, code }) =>
+        code === 0 ? [] : [`a ${kind} (${pid}) that was asked to stop ended with ${code ?? 'a signal'}`],
+      );
     },
     async [Symbol.asyncDispose]() {
       await end();

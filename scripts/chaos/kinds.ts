@@ -75,7 +75,9 @@ export const KINDS: Kinds = {
       },
       budget: { tokens: 1_000_000 },
     },
-    turns: [{ message: 'Share.', steps: [calls(mark('parent-1')), calls(give('sharing'), give('alone'), mark('parent-2')), show, { say: 'All have worked.' }] }],
+    turns: [
+      { message: 'Share.', steps: [calls(mark('parent-1')), calls(give('sharing'), give('alone'), mark('parent-2')), show, { say: 'All have worked.' }] },
+    ],
     marks: ['parent-1', 'parent-2', 'shared'],
     below: ['sharing', 'alone'],
   },
@@ -83,7 +85,10 @@ export const KINDS: Kinds = {
     agent: { plugins: [PLUGIN] },
     turns: [
       { message: 'Count.', steps: [calls(count('count', 'a'), count('count', 'b'), call('chaos:mark', { label: 'plugged-1' })), { say: 'Counted.' }] },
-      { message: 'Once.', steps: [calls(count('once', 'c')), calls(call('chaos:mark', { label: 'plugged-2' }), count('once', 'd')), show, { say: 'Counted once.' }] },
+      {
+        message: 'Once.',
+        steps: [calls(count('once', 'c')), calls(call('chaos:mark', { label: 'plugged-2' }), count('once', 'd')), show, { say: 'Counted once.' }],
+      },
     ],
     marks: ['plugged-1', 'plugged-2'],
   },
@@ -96,7 +101,11 @@ export const KINDS: Kinds = {
 
 export const BELOW: Kinds = {
   sharing: { agent: {}, turns: [{ message: 'Work.', steps: [calls(mark('shared')), { say: 'Shared.' }] }], marks: [] },
-  alone: { agent: {}, turns: [{ message: 'Work.', steps: [calls(mark('alone-1')), calls(mark('alone-2')), show, { say: 'Alone.' }] }], marks: ['alone-1', 'alone-2'] },
+  alone: {
+    agent: {},
+    turns: [{ message: 'Work.', steps: [calls(mark('alone-1')), calls(mark('alone-2')), show, { say: 'Alone.' }] }],
+    marks: ['alone-1', 'alone-2'],
+  },
 };
 
 /** Answers at once, without a sandbox: tells whether all parts work. */

@@ -32,7 +32,7 @@ export async function openRecords(url: string): Promise<Records> {
     query,
     async of(conversationId) {
       const events: ConversationEvent[] = [];
-      for (let page; (page = await store.events.read(conversationId, events.at(-1)?.seq ?? 0)).length > 0; ) events.push(...page);
+      for (let page; (page = await store.events.read(conversationId, events.at(-1)?.seq ?? 0)).length > 0;) events.push(...page);
       const [entries, calls] = [await store.transcript.readAll(conversationId), await query<LedgerCall>(CALLS, [conversationId])];
       return { entries, events, calls };
     },

@@ -73,7 +73,10 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     stops.push(() => connection.close());
     const counter = owned(await openCounter());
     await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE });
-    const ways = { postgres: owned(await openWay(addressOf(stack.config.DATABASE_URL))), temporal: owned(await openWay(addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`))) };
+    const ways = {
+      postgres: owned(await openWay(addressOf(stack.config.DATABASE_URL))),
+      temporal: owned(await openWay(addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`))),
+    };
     const apiKey = await createKey(stack, directory.agents);
     const environment = environmentOf(stack, ways, { ...directory, counter });
     const launch = { program, environment, logs, onSurprise: (what: string) => verdict.add({ rule: 'ended', what }) };

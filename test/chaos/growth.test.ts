@@ -11,9 +11,7 @@ test('what stays as it is has not grown', () => {
 
 test('what the rule allows has not grown, and a little more has', () => {
   expect(growthOf(rising('workerMb', 270))).toEqual([]);
-  expect(growthOf(rising('workerMb', 320))).toEqual([
-    'MB, the largest worker: 236.6 at the start and 309.8 at the end; 292.1 are allowed',
-  ]);
+  expect(growthOf(rising('workerMb', 320))).toEqual(['MB, the largest worker: 236.6 at the start and 309.8 at the end; 292.1 are allowed']);
   expect(growthOf(rising('containers', 20))).toHaveLength(1);
 });
 

@@ -28,7 +28,8 @@ export const cuts: Scenario = {
     verdict.add(...(await strangeEffects(world)));
     for (const { what, newMs, oldMs } of outages) {
       const late = Math.max(newMs, oldMs);
-      if (late > RECOVERY_LIMIT_MS) verdict.add({ rule: 'recovery', what: `after ${what} it took ${seconds(late)}; ${seconds(RECOVERY_LIMIT_MS)} are allowed` });
+      if (late > RECOVERY_LIMIT_MS)
+        verdict.add({ rule: 'recovery', what: `after ${what} it took ${seconds(late)}; ${seconds(RECOVERY_LIMIT_MS)} are allowed` });
     }
     const longest = (of: 'newMs' | 'oldMs') => seconds(Math.max(0, ...outages.map((outage) => outage[of])));
     say(`${outages.length} outages and ${drops} lost connections; ${conversations} conversations had ${calls} calls and ${events} events`);
@@ -62,7 +63,7 @@ async function lose({ random, ways }: World, say: Run['say']): Promise<void> {
     ways[server].dropNext(when);
     await sleep(between(random, 0, 300));
   }
-  for (const end = Date.now() + DROP_LIMIT_MS; ways[server].dropped() < before + count && Date.now() < end; ) await sleep(20);
+  for (const end = Date.now() + DROP_LIMIT_MS; ways[server].dropped() < before + count && Date.now() < end;) await sleep(20);
   say(`${ways[server].dropped() - before} connections to ${server} were lost ${when} a message was received`);
 }
 
