@@ -13,7 +13,9 @@ export interface Recovery {
 }
 
 const LIMIT_MS = 90_000;
-const RUNNING = `select conversation_id as id, event_seq as seq from conversations where state = 'running'`;
+/** Those that wait for a sub-agent go on when that has ended. */
+const RUNNING = `select conversation_id as id, event_seq as seq from conversations c where state = 'running' and not exists
+  (select from conversations b where b.state <> 'closed' and b.status::jsonb -> 'parent' ->> 'conversationId' = c.conversation_id)`;
 
 export async function measureRecovery(world: World): Promise<Recovery> {
   const begun = performance.now();
