@@ -65,6 +65,8 @@ export async function startCrew({ launch, random, workers, services, spares }: C
     },
     orphans: () => orphans,
     async stop() {
+      // One that still starts does not listen to signals yet.
+      await Promise.allSettled(all().map(({ ready }) => ready));
       for (const { pid } of all()) orphans.push(...(await namesBelow(pid)));
       const ends = await Promise.all(all().map(async (each) => ({ each, code: await each.stop() })));
       members.splice(0);
