@@ -47,7 +47,7 @@ function rotation({ random }: World): () => [string, Kind] {
   const left: [string, Kind][] = [];
   return () => {
     if (left.length === 0) left.push(...Object.entries(KINDS));
-    const next = oneOf(random, left);
+    const next = oneOf(random.kinds, left);
     left.splice(left.indexOf(next), 1);
     return next;
   };

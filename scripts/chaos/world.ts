@@ -30,7 +30,8 @@ export interface WorldOptions {
 
 /** An installation of its own that may be broken: servers, workers and services, and ways to all of them. */
 export interface World extends AsyncDisposable {
-  random: Random;
+  /** One for the faults and one for the conversations: each makes the same choices for a seed, whatever the other does meanwhile. */
+  random: { faults: Random; kinds: Random };
   installation: string;
   /** Over HTTP, through the services that live. */
   longshore: Longshore;
@@ -64,7 +65,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     stops.push(async () => thing[Symbol.asyncDispose]());
     return thing;
   };
-  const random = randomFrom(seed);
+  const random = { faults: randomFrom(seed), kinds: randomFrom(seed + 1) };
   try {
     const directory = await openDirectory(stops, verdict);
     const stack = owned(await startTemporaryStack('chaos', {}, say));
@@ -80,7 +81,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     const apiKey = await createKey(stack, directory.agents);
     const environment = environmentOf(stack, ways, { ...directory, counter });
     const launch = { program, environment, logs, onSurprise: (what: string) => verdict.add({ rule: 'ended', what }) };
-    const crew = owned(await startCrew({ launch, random, workers: 2, services: 2, spares }));
+    const crew = owned(await startCrew({ launch, random: random.faults, workers: 2, services: 2, spares }));
     const service = owned(await openWay(() => crew.service()));
     const longshore = owned(await connect({ url: `http://127.0.0.1:${service.port}`, apiKey }));
     return {

@@ -45,9 +45,9 @@ async function breakAtRandom(world: World, over: AbortSignal, say: Run['say']): 
   const { random, ways } = world;
   const outages: Outage[] = [];
   while (!over.aborted) {
-    await sleep(between(random, ...QUIET_MS), undefined, { signal: over }).catch(() => undefined);
+    await sleep(between(random.faults, ...QUIET_MS), undefined, { signal: over }).catch(() => undefined);
     if (over.aborted) break;
-    if (random() < 0.5) await lose(world, say);
+    if (random.faults() < 0.5) await lose(world, say);
     else outages.push(await cutOff(world, say));
   }
   return { outages, drops: ways.postgres.dropped() + ways.temporal.dropped() };
@@ -55,13 +55,13 @@ async function breakAtRandom(world: World, over: AbortSignal, say: Run['say']): 
 
 /** Some connections, one after the other, as their clients speak. */
 async function lose({ random, ways }: World, say: Run['say']): Promise<void> {
-  const server = oneOf(random, ['postgres', 'temporal'] as const);
-  const when = oneOf(random, ['before', 'after'] as const);
-  const count = 1 + Math.floor(random() * MOST_DROPS);
+  const server = oneOf(random.faults, ['postgres', 'temporal'] as const);
+  const when = oneOf(random.faults, ['before', 'after'] as const);
+  const count = 1 + Math.floor(random.faults() * MOST_DROPS);
   const before = ways[server].dropped();
   for (let number = 0; number < count; number += 1) {
     ways[server].dropNext(when);
-    await sleep(between(random, 0, 300));
+    await sleep(between(random.faults, 0, 300));
   }
   for (const end = Date.now() + DROP_LIMIT_MS; ways[server].dropped() < before + count && Date.now() < end;) await sleep(20);
   say(`${ways[server].dropped() - before} connections to ${server} were lost ${when} a message was received`);
@@ -69,9 +69,9 @@ async function lose({ random, ways }: World, say: Run['say']): Promise<void> {
 
 async function cutOff(world: World, say: Run['say']): Promise<Outage> {
   const { random, ways } = world;
-  const servers = oneOf(random, [['postgres'], ['temporal'], ['postgres', 'temporal']] as const);
-  const how = oneOf(random, ['cut', 'silence'] as const);
-  const lengthMs = oneOf(random, OUTAGES_MS);
+  const servers = oneOf(random.faults, [['postgres'], ['temporal'], ['postgres', 'temporal']] as const);
+  const how = oneOf(random.faults, ['cut', 'silence'] as const);
+  const lengthMs = oneOf(random.faults, OUTAGES_MS);
   for (const server of servers) ways[server][how]();
   await sleep(lengthMs);
   for (const server of servers) ways[server].heal();

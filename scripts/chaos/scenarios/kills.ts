@@ -29,9 +29,9 @@ export const kills: Scenario = {
 async function killAtRandom({ crew, random }: World, over: AbortSignal, say: Run['say']): Promise<{ worker: number; service: number }> {
   const killed = { worker: 0, service: 0 };
   for (;;) {
-    await sleep(between(random, ...PAUSE_MS), undefined, { signal: over }).catch(() => undefined);
+    await sleep(between(random.faults, ...PAUSE_MS), undefined, { signal: over }).catch(() => undefined);
     if (over.aborted) return killed;
-    const kind = random() < SHARE_OF_WORKERS ? 'worker' : 'service';
+    const kind = random.faults() < SHARE_OF_WORKERS ? 'worker' : 'service';
     const pid = await crew.kill(kind);
     killed[kind] += 1;
     say(`killed ${kind} ${pid}`);
