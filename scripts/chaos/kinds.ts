@@ -29,6 +29,7 @@ export interface Kind {
 export type Kinds = Record<string, Kind>;
 
 const PLUGIN = fileURLToPath(new URL('plugin', import.meta.url));
+const TOOLS = ['shell:*', 'code:*', 'chaos:*'];
 const CODE = readProgram(import.meta.url, 'programs/call-tools.js');
 const IN_CODE = ['anchor', 'bollard', 'crane'].flatMap((label) => [`by code: ${label}`, `by code: ${label}, in the sandbox`]);
 const TASK = { tokens: 100_000, steps: 12 };
@@ -49,7 +50,7 @@ export const KINDS: Kinds = {
     marks: ['one', 'two', 'three', 'four'],
   },
   coder: {
-    agent: { plugins: [PLUGIN] },
+    agent: { plugins: [PLUGIN], tools: TOOLS },
     turns: [{ message: 'Compute.', steps: [calls(call('code:run', { language: 'javascript', code: CODE })), show, { say: 'The code is done.' }] }],
     marks: IN_CODE,
   },
@@ -82,7 +83,7 @@ export const KINDS: Kinds = {
     below: ['sharing', 'alone'],
   },
   plugged: {
-    agent: { plugins: [PLUGIN] },
+    agent: { plugins: [PLUGIN], tools: TOOLS },
     turns: [
       { message: 'Count.', steps: [calls(count('count', 'a'), count('count', 'b'), call('chaos:mark', { label: 'plugged-1' })), { say: 'Counted.' }] },
       {
