@@ -16,6 +16,8 @@ export interface TemporalLink {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/** The longest pause between two attempts to reach the server again. By default it grows to two minutes, in which a server that is back would not be noticed. */
+const RECONNECT = { 'grpc.max_reconnect_backoff_ms': 2_000 };
 
 interface LinkOptions {
   address: string;
@@ -32,7 +34,7 @@ export function createTemporalLink({ address, namespace, keys, check }: LinkOpti
   const connect = async () => {
     let connection: Connection | undefined;
     try {
-      connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS });
+      connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT_MS, channelArgs: RECONNECT });
       await check?.({ address, namespace, connection });
       return { connection, client: new Client({ connection, namespace, dataConverter }) };
     } catch (error) {

@@ -6,17 +6,6 @@ export function seedFrom(variable: string): number {
   return Number(process.env[variable] ?? Math.floor(Math.random() * 2 ** 31));
 }
 
-/** Numbers from 0 to 1 that are the same for the same seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export interface Killing extends AsyncDisposable {
   /** Until now. */
   kills(): number;

@@ -1,4 +1,5 @@
-import { killWorkers, randomFrom, seedFrom } from '../everything/kill-workers.ts';
+import { randomFrom } from '../../../scripts/chaos/random.ts';
+import { killWorkers, seedFrom } from '../everything/kill-workers.ts';
 import { installAgents, until, type Installation, type ScriptedStep } from '../support.ts';
 
 /** 73 conversations, of which 50 may be open at the same time. */

@@ -1,0 +1,113 @@
+import { fileURLToPath } from 'node:url';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import { readProgram } from '../../src/platform/read-program.ts';
+
+export interface Call {
+  call: string;
+  with: JsonObject;
+}
+export interface Step {
+  say?: string;
+  calls?: Call[];
+}
+export interface Turn {
+  message: string;
+  steps: Step[];
+}
+
+/** A kind of conversation: what its agent does, and what has to be so when it has ended. */
+export interface Kind {
+  /** Keys of the agent's file, without its model. */
+  agent: JsonObject;
+  turns: Turn[];
+  /** The lines that its calls leave in the file `log` of its sandbox, which its last call shows, sorted. */
+  marks: string[];
+  /** Agents whose conversations begin below it, each as often as it stands here. */
+  below?: string[];
+}
+
+export type Kinds = Record<string, Kind>;
+
+const PLUGIN = fileURLToPath(new URL('plugin', import.meta.url));
+const TOOLS = ['shell:*', 'code:*', 'chaos:*'];
+const CODE = readProgram(import.meta.url, 'programs/call-tools.js');
+const IN_CODE = ['anchor', 'bollard', 'crane'].flatMap((label) => [`by code: ${label}`, `by code: ${label}, in the sandbox`]);
+const TASK = { tokens: 100_000, steps: 12 };
+
+const call = (tool: string, input: JsonObject): Call => ({ call: tool, with: input });
+const calls = (...made: Call[]): Step => ({ calls: made });
+/** Takes effect in the middle of its time, so that a fault comes before, between and after effects. */
+const mark = (label: string) => call('shell:run', { command: `sleep 0.3; echo '${label}' >> log; sleep 0.3` });
+const show = calls(call('shell:run', { command: 'sort log' }));
+const give = (agent: string) => call('agents:run', { agent, task: 'Work.' });
+const count = (tool: 'count' | 'once', label: string) => call(`chaos:${tool}`, { label });
+
+/** Those that are started; what they start is in `BELOW`. */
+export const KINDS: Kinds = {
+  commands: {
+    agent: {},
+    turns: [{ message: 'Work.', steps: [calls(mark('one')), calls(mark('two'), mark('three')), calls(mark('four')), show, { say: 'The commands are done.' }] }],
+    marks: ['one', 'two', 'three', 'four'],
+  },
+  coder: {
+    agent: { plugins: [PLUGIN], tools: TOOLS },
+    turns: [{ message: 'Compute.', steps: [calls(call('code:run', { language: 'javascript', code: CODE })), show, { say: 'The code is done.' }] }],
+    marks: IN_CODE,
+  },
+  asker: {
+    agent: {
+      approval: [
+        { tool: 'shell:run', decide: 'ask' },
+        { tool: '*', decide: 'allow' },
+      ],
+      clientTools: { ask: { description: 'Asks the user.', timeout: '10m' } },
+    },
+    turns: [
+      { message: 'Ask.', steps: [calls(mark('asked-1'), mark('asked-2'), call('client:ask', {})), { say: 'Allowed and answered.' }] },
+      { message: 'Again.', steps: [calls(call('client:ask', {})), show, { say: 'Allowed again.' }] },
+    ],
+    marks: ['asked-1', 'asked-2'],
+  },
+  family: {
+    agent: {
+      agents: {
+        sharing: { agent: 'sharing', description: 'Works here.', sandbox: 'shared', budget: TASK },
+        alone: { agent: 'alone', description: 'Works elsewhere.', sandbox: 'own', budget: TASK },
+      },
+      budget: { tokens: 1_000_000 },
+    },
+    turns: [
+      { message: 'Share.', steps: [calls(mark('parent-1')), calls(give('sharing'), give('alone'), mark('parent-2')), show, { say: 'All have worked.' }] },
+    ],
+    marks: ['parent-1', 'parent-2', 'shared'],
+    below: ['sharing', 'alone'],
+  },
+  plugged: {
+    agent: { plugins: [PLUGIN], tools: TOOLS },
+    turns: [
+      { message: 'Count.', steps: [calls(count('count', 'a'), count('count', 'b'), call('chaos:mark', { label: 'plugged-1' })), { say: 'Counted.' }] },
+      {
+        message: 'Once.',
+        steps: [calls(count('once', 'c')), calls(call('chaos:mark', { label: 'plugged-2' }), count('once', 'd')), show, { say: 'Counted once.' }],
+      },
+    ],
+    marks: ['plugged-1', 'plugged-2'],
+  },
+  talker: {
+    agent: {},
+    turns: ['One', 'Two', 'Three', 'Four'].map((text) => ({ message: `${text}?`, steps: [{ say: `${text}.` }] })),
+    marks: [],
+  },
+};
+
+export const BELOW: Kinds = {
+  sharing: { agent: {}, turns: [{ message: 'Work.', steps: [calls(mark('shared')), { say: 'Shared.' }] }], marks: [] },
+  alone: {
+    agent: {},
+    turns: [{ message: 'Work.', steps: [calls(mark('alone-1')), calls(mark('alone-2')), show, { say: 'Alone.' }] }],
+    marks: ['alone-1', 'alone-2'],
+  },
+};
+
+/** Answers at once, without a sandbox: tells whether all parts work. */
+export const PULSE = { pulse: { agent: {}, turns: [{ message: 'Are you there?', steps: [{ say: 'Yes.' }] }], marks: [] } } satisfies Kinds;

@@ -1,0 +1,109 @@
+import { inTimeOr } from '../../src/common/in-time.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { problemsOf, type Ended } from './check-conversation.ts';
+import { converse, type Spoken } from './converse.ts';
+import { BELOW, KINDS, type Kind } from './kinds.ts';
+import { startPerson } from './person.ts';
+import { oneOf } from './random.ts';
+import type { Problem, Verdict } from './verdict.ts';
+import type { World } from './world.ts';
+
+export interface Tally {
+  conversations: number;
+  calls: number;
+  events: number;
+}
+
+export interface PlayOptions {
+  /** Conversations at a time. */
+  lanes: number;
+  /** When it aborts, no more conversations begin. */
+  over: AbortSignal;
+  /** Of a conversation, from its start. */
+  limitMs: number;
+}
+
+const CLOSE_LIMIT_MS = 20_000;
+
+/** Holds conversations of all kinds, some at a time, and checks each when it has ended. */
+export async function play(world: World, verdict: Verdict, { lanes, over, limitMs }: PlayOptions): Promise<Tally> {
+  const tally: Tally = { conversations: 0, calls: 0, events: 0 };
+  await using _person = startPerson(world.longshore, (what) => verdict.add({ rule: 'told', what }));
+  const nextKind = rotation(world);
+  let started = 0;
+  const lane = async () => {
+    while (!over.aborted) {
+      const [name, kind] = nextKind();
+      const id = `${name}-${(started += 1)}`;
+      verdict.add(...(await hold(world, name, kind, id, limitMs, tally)).map(({ rule, what }) => ({ rule, what: `${id}: ${what}` })));
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return tally;
+}
+
+/** All kinds in a random order, then again in another one. */
+function rotation({ random }: World): () => [string, Kind] {
+  const left: [string, Kind][] = [];
+  return () => {
+    if (left.length === 0) left.push(...Object.entries(KINDS));
+    const next = oneOf(random.kinds, left);
+    left.splice(left.indexOf(next), 1);
+    return next;
+  };
+}
+
+async function hold(world: World, name: string, kind: Kind, id: string, limitMs: number, tally: Tally): Promise<Problem[]> {
+  const { longshore } = world;
+  let spoken: Spoken;
+  try {
+    spoken = await converse(longshore, name, kind, id, limitMs);
+  } catch (error) {
+    const state = await inTimeOr(
+      longshore.status(id).then(({ state, lastTurn }) => `it is ${state}, its last turn: ${JSON.stringify(lastTurn)}`),
+      CLOSE_LIMIT_MS,
+      'its status cannot be read',
+    ).catch(String);
+    // So that what it leaves is not reported a second time.
+    await inTimeOr(longshore.close(id), CLOSE_LIMIT_MS, undefined).catch(() => undefined);
+    return [{ rule: 'lost', what: `${error instanceof Error ? error.message : String(error)}; ${state}` }];
+  }
+  const problems = spoken.wrongReplies.map((what): Problem => ({ rule: 'told', what }));
+  problems.push(...(await check(world, id, kind, tally, spoken)));
+  return [...problems, ...(await checkBelow(world, id, kind, tally))];
+}
+
+async function check(world: World, id: string, kind: Kind, tally: Tally, spoken?: Spoken): Promise<Problem[]> {
+  const { counter, records } = world;
+  const stored = await records.of(id);
+  tally.conversations += 1;
+  tally.calls += stored.calls.length;
+  tally.events += stored.events.length;
+  const ended: Ended = {
+    ...stored,
+    kind,
+    ...(spoken && { read: spoken.read }),
+    counted: (callId) => counter.told.get(callId) ?? 0,
+    isServed: (callId) => spoken?.served.has(callId) ?? false,
+  };
+  return problemsOf(ended);
+}
+
+/** Sub-agents have ended before the conversation that gave them their tasks; their own ends may take a moment longer. */
+async function checkBelow(world: World, id: string, kind: Kind, tally: Tally): Promise<Problem[]> {
+  if (kind.below === undefined) return [];
+  const deadline = Date.now() + CLOSE_LIMIT_MS;
+  let below = await world.records.below(id);
+  while (below.some(({ state }) => state !== 'closed') && Date.now() < deadline) {
+    await sleep(200);
+    below = await world.records.below(id);
+  }
+  const agents = below.map(({ agent }) => agent);
+  if (agents.toSorted().join() !== kind.below.toSorted().join()) return [{ rule: 'doubled', what: `below it there are: ${agents.join(', ')}` }];
+  const problems: Problem[] = [];
+  for (const child of below) {
+    const found = await check(world, child.id, BELOW[child.agent] ?? { agent: {}, turns: [], marks: [] }, tally);
+    problems.push(...found.map(({ rule, what }) => ({ rule, what: `${child.agent} below it: ${what}` })));
+  }
+  return problems;
+}

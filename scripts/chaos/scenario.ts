@@ -1,0 +1,22 @@
+import type { Rule, Verdict } from './verdict.ts';
+import type { World } from './world.ts';
+
+export interface Run {
+  verdict: Verdict;
+  /** Prints a line with the time since the start. */
+  say: (line: string) => void;
+  /** How long faults or load go on. */
+  minutes: number;
+}
+
+/** One way to break an installation; the file of its name has it. */
+export interface Scenario {
+  summary: string;
+  /** Without `--minutes`. */
+  minutes: number;
+  /** What it tests, besides that nothing is left. */
+  rules: readonly Rule[];
+  /** Processes are killed. */
+  spares: boolean;
+  run(world: World, run: Run): Promise<void>;
+}

@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { play } from '../play.ts';
+import { between } from '../random.ts';
+import type { Run, Scenario } from '../scenario.ts';
+import { strangeEffects } from '../strange-effects.ts';
+import type { World } from '../world.ts';
+
+const LANES = 4;
+const CONVERSATION_LIMIT_MS = 180_000;
+/** Between two kills. The short ones also hit the recovery from the one before. */
+const PAUSE_MS = [500, 5_000] as const;
+const SHARE_OF_WORKERS = 0.7;
+
+export const kills: Scenario = {
+  summary: 'Workers and HTTP services are killed (kill -9) at random moments of conversations.',
+  minutes: 2,
+  rules: ['lost', 'doubled', 'transcript', 'result', 'told'],
+  spares: true,
+  async run(world, { verdict, say, minutes }) {
+    const over = AbortSignal.timeout(minutes * 60_000);
+    const killing = killAtRandom(world, over, say);
+    const { conversations, calls, events } = await play(world, verdict, { lanes: LANES, over, limitMs: CONVERSATION_LIMIT_MS });
+    const killed = await killing;
+    verdict.add(...(await strangeEffects(world)));
+    say(`${killed.worker} workers and ${killed.service} services were killed; ${conversations} conversations had ${calls} calls and ${events} events`);
+  },
+};
+
+async function killAtRandom({ crew, random }: World, over: AbortSignal, say: Run['say']): Promise<{ worker: number; service: number }> {
+  const killed = { worker: 0, service: 0 };
+  for (;;) {
+    await sleep(between(random.faults, ...PAUSE_MS), undefined, { signal: over }).catch(() => undefined);
+    if (over.aborted) return killed;
+    const kind = random.faults() < SHARE_OF_WORKERS ? 'worker' : 'service';
+    const pid = await crew.kill(kind);
+    killed[kind] += 1;
+    say(`killed ${kind} ${pid}`);
+  }
+}

@@ -1,0 +1,110 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+export interface Address {
+  host: string;
+  port: number;
+}
+
+/** A way to a server that all bytes of its clients take, and which can be broken. */
+export interface Way extends AsyncDisposable {
+  port: number;
+  /** Ends all connections, and refuses new ones until `heal`. */
+  cut(): void;
+  /** Connections stay and new ones are made, but nothing arrives in either direction until `heal`, which ends them. */
+  silence(): void;
+  heal(): void;
+  /**
+   * Ends the next connection on which a client says something. `before`: the server does not get it. `after`: the server gets it, and its answer is lost.
+   */
+  dropNext(when: 'before' | 'after'): void;
+  /** Connections that `dropNext` has ended. */
+  dropped(): number;
+}
+
+interface Link {
+  end(): void;
+  isSilent: boolean;
+}
+
+/** `target` is asked for each new connection; without one, the connection is refused. */
+export async function openWay(target: () => Address | undefined): Promise<Way> {
+  const links = new Set<Link>();
+  const drops: ('before' | 'after')[] = [];
+  let state: 'open' | 'cut' | 'silent' = 'open';
+  let dropped = 0;
+  const server = createServer((client) => {
+    const address = state === 'cut' ? undefined : target();
+    if (!address) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(address);
+    const link: Link = { isSilent: state === 'silent', end: () => [client, upstream].forEach((socket) => socket.destroy()) };
+    links.add(link);
+    endTogether(client, upstream, () => links.delete(link));
+    const drop = () => {
+      dropped += 1;
+      link.end();
+    };
+    let losesAnswer = false;
+    client.on('data', (piece) => {
+      if (link.isSilent || losesAnswer) return;
+      const fault = drops.shift();
+      if (fault === 'before') return drop();
+      losesAnswer = fault === 'after';
+      pass(piece, client, upstream);
+    });
+    upstream.on('data', (piece) => {
+      if (losesAnswer) drop();
+      else if (!link.isSilent) pass(piece, upstream, client);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endAll = () => links.forEach((link) => link.end());
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      state = 'cut';
+      endAll();
+    },
+    silence() {
+      state = 'silent';
+      for (const link of links) link.isSilent = true;
+    },
+    heal() {
+      state = 'open';
+      for (const link of links) if (link.isSilent) link.end();
+    },
+    dropNext: (when) => void drops.push(when),
+    dropped: () => dropped,
+    async [Symbol.asyncDispose]() {
+      state = 'cut';
+      endAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** What one has sent before it ended still reaches the other. */
+function endTogether(one: Socket, other: Socket, ended: () => void): void {
+  const open = new Set([one, other]);
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.on('error', () => to.destroy());
+    from.on('close', () => {
+      open.delete(from);
+      if (open.size === 0) ended();
+      to.end();
+      to.resume();
+    });
+  }
+}
+
+/** A reader that is slow slows the sender down. */
+function pass(piece: Buffer, from: Socket, to: Socket): void {
+  if (to.write(piece)) return;
+  from.pause();
+  to.once('drain', () => from.resume());
+}

@@ -1,0 +1,158 @@
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection, type WorkflowClient } from '@temporalio/client';
+import { pino } from 'pino';
+import { connect, type Longshore } from '../../src/client.ts';
+import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandboxes.ts';
+import { stopAll } from '../../src/setup/dev-stack.ts';
+import { startTemporaryStack, type TemporaryStack } from '../temporary-stack.ts';
+import { openCounter, type Counter } from './counter.ts';
+import { startCrew, type Crew } from './crew.ts';
+import { BELOW, KINDS, PULSE } from './kinds.ts';
+import { randomFrom, type Random } from './random.ts';
+import { openRecords, type Records } from './records.ts';
+import type { Verdict } from './verdict.ts';
+import { openWay, type Way } from './way.ts';
+import { writeAgents } from './write-agents.ts';
+
+export interface WorldOptions {
+  seed: number;
+  /** The program `longshore`. */
+  program: string;
+  /** A directory for the logs of processes. */
+  logs?: string | undefined;
+  verdict: Verdict;
+  say: (line: string) => void;
+  /** Kill processes: others wait to take their places. */
+  spares: boolean;
+}
+
+/** An installation of its own that may be broken: servers, workers and services, and ways to all of them. */
+export interface World extends AsyncDisposable {
+  /** One for the faults and one for the conversations: each makes the same choices for a seed, whatever the other does meanwhile. */
+  random: { faults: Random; kinds: Random };
+  installation: string;
+  /** Over HTTP, through the services that live. */
+  longshore: Longshore;
+  records: Records;
+  workflows: WorkflowClient;
+  ways: { postgres: Way; temporal: Way };
+  crew: Crew;
+  counter: Counter;
+  /** The directory that all processes have for temporary files. */
+  temporary: string;
+  /** Removes from the engine what processes that were killed have left, as the reaper of a worker does later. */
+  reap(): Promise<void>;
+}
+
+/** What the environment may say; all else would lead out of the installation. */
+const KEPT = new Set(['LONGSHORE_HOME', 'LONGSHORE_SANDBOX_IMAGE']);
+const LONG_AGO_MS = -60_000;
+
+/** Removes variables that name servers, stores and agents of others. */
+export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(environment)) {
+    if (/^(?:LONGSHORE_|TEMPORAL_|OTEL_|PG)|^(?:DATABASE_URL|NODE_ENV)$/.test(name) && !KEPT.has(name)) delete environment[name];
+  }
+}
+
+export async function openWorld(options: WorldOptions): Promise<World> {
+  const { seed, program, logs, verdict, say, spares } = options;
+  const stops: (() => Promise<void>)[] = [];
+  const dispose = () => stopAll(stops);
+  const owned = <T extends AsyncDisposable>(thing: T): T => {
+    stops.push(async () => thing[Symbol.asyncDispose]());
+    return thing;
+  };
+  const random = { faults: randomFrom(seed), kinds: randomFrom(seed + 1) };
+  try {
+    const directory = await openDirectory(stops, verdict);
+    const stack = owned(await startTemporaryStack('chaos', {}, say));
+    const records = owned(await openRecords(stack.config.DATABASE_URL));
+    const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
+    stops.push(() => connection.close());
+    const counter = owned(await openCounter());
+    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE });
+    const ways = {
+      postgres: owned(await openWay(addressOf(stack.config.DATABASE_URL))),
+      temporal: owned(await openWay(addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`))),
+    };
+    const apiKey = await createKey(stack, directory.agents);
+    const environment = environmentOf(stack, ways, { ...directory, counter });
+    const launch = { program, environment, logs, onSurprise: (what: string) => verdict.add({ rule: 'ended', what }) };
+    const crew = owned(await startCrew({ launch, random: random.faults, workers: 2, services: 2, spares }));
+    const service = owned(await openWay(() => crew.service()));
+    const longshore = owned(await connect({ url: `http://127.0.0.1:${service.port}`, apiKey }));
+    return {
+      random,
+      installation: stack.config.LONGSHORE_INSTALLATION,
+      longshore,
+      records,
+      workflows: new Client({ connection }).workflow,
+      ways,
+      crew,
+      counter,
+      temporary: directory.temporary,
+      async reap() {
+        await using sandboxes = createDockerSandboxes({ config: stack.config, store: records.store, log: pino({ level: 'silent' }), reapGraceMs: LONG_AGO_MS });
+        await sandboxes.reap();
+      },
+      [Symbol.asyncDispose]: dispose,
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+interface Directory {
+  agents: string;
+  temporary: string;
+}
+
+/** One directory for all files; the servers' data are to be gone from it at the end. */
+async function openDirectory(stops: (() => Promise<void>)[], verdict: Verdict): Promise<Directory> {
+  const before = process.env['TMPDIR'];
+  const root = await mkdtemp(join(tmpdir(), 'longshore-chaos-'));
+  await chmod(root, 0o755);
+  const own = { agents: join(root, 'agents'), temporary: join(root, 'tmp') };
+  for (const directory of Object.values(own)) await mkdir(directory);
+  // The temporary stack makes its directory there.
+  process.env['TMPDIR'] = root;
+  stops.push(async () => {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+    const left = (await readdir(root)).filter((name) => name !== 'agents' && name !== 'tmp');
+    for (const name of left) verdict.add({ rule: 'left', what: `file ${join(root, name)}` });
+    await rm(root, { recursive: true, force: true });
+  });
+  return own;
+}
+
+async function createKey({ config }: TemporaryStack, agents: string): Promise<string> {
+  const { DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress, LONGSHORE_TASK_QUEUE: taskQueue } = config;
+  await using direct = await connect({ databaseUrl, temporalAddress, taskQueue, agents });
+  return (await direct.keys.create({ name: 'chaos', scopes: ['conversations:read', 'conversations:write', 'approvals:resolve'] })).text;
+}
+
+function environmentOf({ environment }: TemporaryStack, ways: World['ways'], own: Directory & { counter: Counter }): NodeJS.ProcessEnv {
+  const database = new URL(environment['DATABASE_URL'] ?? '');
+  database.host = `127.0.0.1:${ways.postgres.port}`;
+  return {
+    ...process.env,
+    ...environment,
+    DATABASE_URL: database.href,
+    TEMPORAL_ADDRESS: `127.0.0.1:${ways.temporal.port}`,
+    TMPDIR: own.temporary,
+    CHAOS_COUNTER: own.counter.url,
+    LONGSHORE_AGENTS: own.agents,
+    LONGSHORE_PLUGIN_ADDRESSES: '127.0.0.1',
+    LONGSHORE_LOG_LEVEL: 'info',
+  };
+}
+
+function addressOf(url: string): () => { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return () => ({ host: hostname, port: Number(port) });
+}

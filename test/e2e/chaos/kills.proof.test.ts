@@ -1,0 +1,26 @@
+import { fileURLToPath } from 'node:url';
+import { runCommand } from '../../../src/platform/run-command.ts';
+import { builtCommandLine } from '../../support/built-programs.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../../scripts/chaos/main.ts', import.meta.url));
+
+async function chaos(...words: string[]) {
+  const { code, stdout, stderr } = await runCommand(process.execPath, ['--import', 'tsx', PROGRAM, ...words]);
+  return { code, lines: stdout.trimEnd().split('\n'), stderr: stderr.trim() };
+}
+
+test('while workers and services are killed for a minute, nothing is lost, doubled or reported wrongly, and nothing is left', async () => {
+  const { code, lines } = await chaos('kills', '--seed', '7', '--minutes', '1', '--program', await builtCommandLine());
+  expect({ code, broken: lines.filter((line) => line.includes('BROKEN')), end: lines.at(-1) }).toEqual({ code: 0, broken: [], end: 'kills: all rules hold' });
+  const [, killed, held] = /(\d+) workers and \d+ services were killed; (\d+) conversations had/.exec(lines.join('\n')) ?? [];
+  expect([Number(killed) > 0, Number(held) > 0]).toEqual([true, true]);
+}, 400_000);
+
+test('what cannot be used is said, before anything is started', async () => {
+  expect(await chaos('nothing')).toEqual({ code: 2, lines: [''], stderr: 'there is no scenario "nothing": use kills, cuts, soak' });
+  expect(await chaos('--seed', 'x')).toEqual({ code: 2, lines: [''], stderr: '--seed: "x" cannot be used' });
+  expect(await chaos('--minutes', '0')).toEqual({ code: 2, lines: [''], stderr: '--minutes: "0" cannot be used' });
+  const help = await chaos('--help');
+  expect(help).toMatchObject({ code: 0, stderr: '' });
+  expect(help.lines).toContain('Usage: npm run chaos [-- SCENARIO... OPTIONS]');
+});
