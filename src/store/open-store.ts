@@ -31,6 +31,7 @@ import { createSecretBox } from './service/secret-box.ts';
 import { createSignIns } from './sign-ins/sign-ins.ts';
 import { createWebhooks } from './service/webhooks.ts';
 import { createPools } from './pools.ts';
+import { createRoomLine } from './service/room-line.ts';
 import { createSandboxRows } from './sandboxes.ts';
 import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
@@ -103,6 +104,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     audit: createAudit(parts),
     hosts: createHosts({ database, box }),
     fleet: createFleet(database),
+    roomLine: createRoomLine(parts),
     removal: createRemoval(parts),
     approvalLinks: createApprovalLinks(parts),
     clientCalls: createClientCalls(parts),

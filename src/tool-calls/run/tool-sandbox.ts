@@ -8,6 +8,7 @@ import type { MethodCall } from '../../sandbox/api/methods.ts';
 import type { CodeResult } from '../../sandbox/api/code.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import { untilRoom } from '../../sandbox/api/until-room.ts';
 import { answerQuestions, type NumberedRequest, type NumberedRun, type Questions } from './answer-questions.ts';
 
 /** What ended a call's use of its sandbox from outside, independent of how the tool handles it. */
@@ -41,7 +42,10 @@ export interface CallSandboxParts {
   args: ExecuteToolArgs;
   /** An earlier attempt may have started what this one asks for. */
   isBegun: boolean;
-  open: () => Promise<WorkerHandle>;
+  /** This attempt waits while its host lacks memory for the sandbox. Absent: it ends, and another one asks again. */
+  waits?: true;
+  /** @param signal aborted when the attempt lets go of the sandbox */
+  open: (signal: AbortSignal) => Promise<WorkerHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Takes the calls of tools that the commands' code makes, and the questions of MCP servers, with who asks. */
   onMethodCall: (handle: WorkerHandle, call: MethodCall, asking?: Asking) => void;
@@ -53,6 +57,7 @@ export const INTERRUPTED_MARK = ': interrupted before it was started';
 const UNREACHABLE: ErrorCode[] = [
   'SANDBOX_UNREACHABLE',
   'NO_HOST',
+  'HOST_FULL',
   'SANDBOX_SUPERSEDED',
   'SANDBOX_CONFLICT',
   'DOCKER_UNAVAILABLE',
@@ -78,7 +83,7 @@ interface Hold {
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to the commands that it started. */
-export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
+export function createCallSandbox({ args, isBegun, waits, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
   const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, over: new Set(), awaited: new Map() };
@@ -129,9 +134,13 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     if (fate.ending()) throw fate.refusal();
     busy += 1;
     try {
-      const handle = await open();
-      if (fate.ending()) throw fate.refusal();
-      return await use(handle);
+      const { signal } = hold.release;
+      const handle = await open(signal);
+      const act = async () => {
+        if (fate.ending()) throw fate.refusal();
+        return use(handle);
+      };
+      return await (waits ? untilRoom(act, signal) : act());
     } catch (error) {
       throw fate.endBy(error) ?? error;
     } finally {
