@@ -5,7 +5,7 @@ import type { ImportedFrom } from './imports/import.ts';
 import type { ForkedFrom, ForkInput, ShownForks } from './forks/fork.ts';
 import type { ContextWish } from './transcript.ts';
 import type { JsonObject } from './json.ts';
-import type { WaitsForRoom } from './hosts/room.ts';
+import type { RoomStatus } from './hosts/room.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
@@ -238,7 +238,7 @@ export interface PendingApproval {
   expiresAtMs: number;
 }
 
-export interface ConversationStatus {
+export interface ConversationStatus extends RoomStatus {
   conversationId: string;
   agentId: string;
   userId: string;
@@ -282,8 +282,6 @@ export interface ConversationStatus {
   waitingCalls?: WaitingCall[];
   /** The running turn waits until another one ends; absent while it does not. */
   waitsForPlace?: WaitsForPlace;
-  /** A call waits for memory of a host; set when the status is read from the database, while it does. */
-  waitsForRoom?: WaitsForRoom;
   /** The plan of the agent; set when the status is read from the database, while there is one. */
   plan?: PlanItem[];
   /** About the backups of its sandbox; set when the status is read from the database, once there is one to make. */

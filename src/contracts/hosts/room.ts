@@ -11,6 +11,12 @@ export type WaitsForRoom = {
   ahead: number;
 };
 
+/** Of the status of a conversation. */
+export interface RoomStatus {
+  /** A call waits for memory of a host; set when the status is read from the database, while it does. */
+  waitsForRoom?: WaitsForRoom;
+}
+
 /** For people, in one line. */
 export function roomText({ neededMb, host, promisedMb, allowedMb, ahead }: WaitsForRoom): string {
   return `waits for ${neededMb} MB of memory: host ${host} has promised ${promisedMb} of ${allowedMb} MB, ${ahead} ${ahead === 1 ? 'waits' : 'wait'} longer`;
