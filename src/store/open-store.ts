@@ -31,7 +31,6 @@ import { createSecretBox } from './service/secret-box.ts';
 import { createSignIns } from './sign-ins/sign-ins.ts';
 import { createWebhooks } from './service/webhooks.ts';
 import { createPools } from './pools.ts';
-import { createRoomLine } from './service/room-line.ts';
 import { createSandboxRows } from './sandboxes.ts';
 import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
@@ -104,7 +103,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     audit: createAudit(parts),
     hosts: createHosts({ database, box }),
     fleet: createFleet(database),
-    roomLine: createRoomLine(parts),
     removal: createRemoval(parts),
     approvalLinks: createApprovalLinks(parts),
     clientCalls: createClientCalls(parts),

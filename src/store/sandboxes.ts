@@ -152,10 +152,21 @@ export function createSandboxRows({ database, announcer }: { database: Database;
     async setEgress(sandboxId, rules) {
       await database.query('sandboxes.setEgress', SET_EGRESS, [sandboxId, toJsonText(rules)]);
     },
-    async listExpired() {
-      return (await database.query<SandboxSqlRow>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);
-    },
+    listExpired: async () => (await database.query<SandboxSqlRow>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox),
     adopt: (sandboxId, tenantId, conversationId) => one('sandboxes.adopt', ADOPT, [sandboxId, tenantId, conversationId ?? null]),
+    ...createPromises(database),
+    async touch(sandboxId) {
+      await database.query('sandboxes.touch', TOUCH, [sandboxId]);
+    },
+    async remove(sandboxId) {
+      await database.query('sandboxes.remove', 'delete from sandboxes where sandbox_id = $1', [sandboxId]);
+    },
+    withdraw: async (sandboxId, generation) => (await database.query('sandboxes.withdraw', WITHDRAW, [sandboxId, generation])).length > 0,
+  };
+}
+
+function createPromises(database: Database): Pick<Store['sandboxes'], 'promise' | 'release' | 'listPromised'> {
+  return {
     async promise(sandboxId, generation, hostId) {
       const [row] = await database.query<SandboxSqlRow & { joined: boolean | null; token: string }>('sandboxes.promise', PROMISE, [
         sandboxId,
@@ -172,13 +183,6 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       const rows = await database.query<SandboxSqlRow & { token: string }>('sandboxes.listPromised', LIST_PROMISED, [hostId, forMs]);
       return rows.map((row) => ({ row: toSandbox(row), token: row.token }));
     },
-    async touch(sandboxId) {
-      await database.query('sandboxes.touch', TOUCH, [sandboxId]);
-    },
-    async remove(sandboxId) {
-      await database.query('sandboxes.remove', 'delete from sandboxes where sandbox_id = $1', [sandboxId]);
-    },
-    withdraw: async (sandboxId, generation) => (await database.query('sandboxes.withdraw', WITHDRAW, [sandboxId, generation])).length > 0,
   };
 }
 

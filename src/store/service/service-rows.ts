@@ -10,7 +10,6 @@ import type { JudgementRows } from './judgements.ts';
 import type { LimitRows } from './limits.ts';
 import type { RemovalRows } from './removal.ts';
 import type { RequestAnswers } from './request-answers.ts';
-import type { RoomLine } from './room-line.ts';
 import type { UsageRows } from './usage.ts';
 import type { WebhookRows } from './webhook-rows.ts';
 
@@ -30,8 +29,6 @@ export interface ServiceRows {
   judgements: JudgementRows;
   hosts: HostRows;
   fleet: FleetRows;
-  /** Those that wait for memory of hosts. */
-  roomLine: RoomLine;
   /** The removal of closed conversations and of a user's data. */
   removal: RemovalRows;
   /** Links to approvals for people without a key. */

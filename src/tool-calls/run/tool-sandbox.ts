@@ -9,7 +9,7 @@ import type { CodeResult } from '../../sandbox/api/code.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { untilRoom } from '../../sandbox/api/until-room.ts';
-import { createFate, type OutsideEnding } from './fate/call-fate.ts';
+import { createFate, unlessEnded, type OutsideEnding } from './fate/call-fate.ts';
 import { answerQuestions, type NumberedRequest, type NumberedRun, type Questions } from './answer-questions.ts';
 
 /** The sandbox as one attempt at a call sees it. */
@@ -114,13 +114,9 @@ export function createCallSandbox({ args, isBegun, waits, open, onOutput, onMeth
     if (fate.ending()) throw fate.refusal();
     busy += 1;
     try {
-      const { signal } = hold.release;
-      const handle = await open(signal);
-      const act = async () => {
-        if (fate.ending()) throw fate.refusal();
-        return use(handle);
-      };
-      return await (waits ? untilRoom(act, signal) : act());
+      const handle = await open(hold.release.signal);
+      const act = () => unlessEnded(fate, () => use(handle));
+      return await (waits ? untilRoom(act, hold.release.signal) : act());
     } catch (error) {
       throw fate.endBy(error) ?? error;
     } finally {

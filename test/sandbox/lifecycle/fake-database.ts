@@ -104,11 +104,13 @@ export class FakeDatabase {
     if (row?.generation !== generation) return undefined;
     const { archive: _archive, paused: _paused, promised, containerId, ...rest } = row;
     const kept = containerId === undefined || change.fence !== undefined ? {} : { containerId };
-    const hostId = change.hostId ?? row.hostId;
-    const isKept = REST.has(row.state) && promised?.for === 'wake' && promised.hostId === hostId;
-    const goesOn = promisedFor ?? (isKept ? 'wake' : undefined);
-    const stays = goesOn !== undefined && REST.has(change.state) && change.state !== 'archived' ? { promised: { hostId, for: goesOn } } : {};
-    const changed = { ...rest, ...kept, ...change, ...stays, generation: generation + 1 };
+    const changed = {
+      ...rest,
+      ...kept,
+      ...change,
+      ...promiseAfter({ ...rest, ...(promised && { promised }) }, change, promisedFor),
+      generation: generation + 1,
+    };
     this.rows.set(sandboxId, changed);
     return changed;
   }
@@ -129,4 +131,11 @@ export class FakeDatabase {
       list: async () => (this.areBlobsOld ? [...this.#blobs.keys()].map((blobId) => ({ blobId, createdAtMs: 0 })) : []),
     };
   }
+}
+
+function promiseAfter(row: SandboxRow, change: SandboxChange, promisedFor: SandboxChange['promisedFor']): Pick<SandboxRow, 'promised'> {
+  const hostId = change.hostId ?? row.hostId;
+  const isKept = REST.has(row.state) && row.promised?.for === 'wake' && row.promised.hostId === hostId;
+  const goesOn = promisedFor ?? (isKept ? 'wake' : undefined);
+  return goesOn !== undefined && REST.has(change.state) && change.state !== 'archived' ? { promised: { hostId, for: goesOn } } : {};
 }

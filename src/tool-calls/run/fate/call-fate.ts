@@ -47,6 +47,11 @@ export function createFate(callId: string) {
   };
 }
 
+export async function unlessEnded<T>({ ending, refusal }: Pick<ReturnType<typeof createFate>, 'ending' | 'refusal'>, use: () => Promise<T>): Promise<T> {
+  if (ending()) throw refusal();
+  return use();
+}
+
 function endingOf(error: unknown): OutsideEnding | undefined {
   if (!isFailure(error)) return undefined;
   if (error.code === 'SANDBOX_LOST') return { kind: 'lost', error };

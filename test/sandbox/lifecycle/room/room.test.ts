@@ -8,7 +8,7 @@ import { factsOf } from '../../../../src/sandbox/lifecycle/room/facts-of.ts';
 import { checkPlace } from '../../../../src/sandbox/lifecycle/room/place.ts';
 import { withRoom } from '../../../../src/sandbox/lifecycle/room/with-room.ts';
 import type { Candidate } from '../../../../src/store/service/fleet.ts';
-import type { RoomWaiter } from '../../../../src/store/service/room-line.ts';
+import type { RoomWaiter } from '../../../../src/store/conversation/room-line.ts';
 
 const GIB = 2 ** 30;
 const ASKING = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'acme' };
@@ -70,12 +70,15 @@ test('warm sandboxes are given up one after the other, the newest first, before 
 
 test('where others come first, or the sandbox is too large, no warm sandbox is given up', async () => {
   const { context, calls, stood } = world({ warm: ['one'] });
-  const refused = (error: Error) => withRoom(context, ASKING, () => Promise.reject(error));
+  const refused = (error: Error) =>
+    withRoom(context, ASKING, async () => {
+      throw error;
+    });
   await expect(refused(full({ promisedMb: 0, ahead: 1 }))).rejects.toMatchObject({ code: 'HOST_FULL' });
   await expect(refused(full({ neededMb: 4096 }))).rejects.toThrow(
     'Sandbox "sbx_1" needs 4096 MB of memory, and host "here" promises 2048 MB at most to all sandboxes together. Lower the memory limit of its agent or template, raise LONGSHORE_HOST_MEMORY there, or add a larger host',
   );
-  await expect(refused(failure('DOCKER_UNAVAILABLE', { problem: 'it is away' } as never))).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+  await expect(refused(failure('DOCKER_UNAVAILABLE', { problem: 'it is away' }))).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
   expect(calls).toEqual([]);
   expect(stood).toHaveLength(1);
 });
