@@ -29,9 +29,15 @@ async function begin(more: NodeJS.ProcessEnv = {}): Promise<WorkerProcess> {
   await started.ready;
   return started;
 }
-const start = (agent = 'working') => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });
+const chats: Chat[] = [];
+afterEach(() => end(...chats.splice(0)));
+async function start(agent = 'working'): Promise<Chat> {
+  const chat = await installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });
+  chats.push(chat);
+  return chat;
+}
 const untilInLine = (chat: Chat) => until(async () => (await chat.status()).waitsForRoom !== undefined, 'its sandbox waits for memory');
-const line = async (...args: string[]) => (await runLine(installation.longshore, args)).out;
+const line = async (...args: string[]) => (await runLine(installation.longshore, args, { environment: installation.environment })).out;
 const outputs = async (chat: Chat) => (await resultsOf(chat)).map(({ stdout }) => stdout);
 async function ready(agent?: string): Promise<Chat> {
   const chat = await start(agent);
@@ -43,7 +49,7 @@ async function waiting(agent?: string): Promise<Chat> {
   await untilInLine(chat);
   return chat;
 }
-const end = (...chats: Chat[]) => Promise.all(chats.map((chat) => chat.close()));
+const end = (...ended: Chat[]) => Promise.all(ended.map((chat) => chat.close()));
 async function reserved(): Promise<number> {
   const [host] = await installation.store.fleet.hosts(60_000, HOST.LONGSHORE_HOST_ID);
   return (host?.reservedBytes ?? 0) / 2 ** 20;
@@ -121,14 +127,14 @@ test('a sandbox that no host can take is refused at once, with what to do', asyn
 
 test('a wait that is too long ends with what to do, and the next call begins to wait anew', async () => {
   await worker.stop();
-  worker = await begin({ LONGSHORE_HOST_WAIT: '2s' });
+  worker = await begin({ LONGSHORE_HOST_WAIT: '8s' });
   const [first, second] = [await ready(), await ready()];
   const third = await start();
   expect(await third.reply()).toBe('First.');
   const [result] = await resultsOf(third);
   expect(result).toMatchObject({
     isError: true,
-    text: expect.stringMatching(/^Sandbox "sbx_\w+" has waited 2 s for 256 MB of memory \(LONGSHORE_HOST_WAIT\): host "room" has promised 512 of 512 MB\. /),
+    text: expect.stringMatching(/^Sandbox "sbx_\w+" has waited \d+ s for 256 MB of memory \(LONGSHORE_HOST_WAIT\): host "room" has promised 512 of 512 MB\. /),
   });
   await third.send('Again.');
   await untilInLine(third);
