@@ -39,7 +39,13 @@ export function createInterruptCall(parts: Pick<ActivityDependencies, 'store' | 
     }
     if (!row || !conversation || row.state === 'destroyed') return undefined;
     const { tenantId, agentId } = conversation;
-    return (await parts.opened.open({ conversationId, tenantId, agentId })).handle;
+    try {
+      return (await parts.opened.open({ conversationId, tenantId, agentId })).handle;
+    } catch (error) {
+      // It has no processes, and who starts them next reads the ledger first.
+      if (isFailure(error, 'HOST_FULL') && row.state !== 'hibernated') return undefined;
+      throw error;
+    }
   }
 }
 

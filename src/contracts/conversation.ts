@@ -5,6 +5,7 @@ import type { ImportedFrom } from './imports/import.ts';
 import type { ForkedFrom, ForkInput, ShownForks } from './forks/fork.ts';
 import type { ContextWish } from './transcript.ts';
 import type { JsonObject } from './json.ts';
+import type { RoomStatus } from './hosts/room.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
@@ -237,7 +238,7 @@ export interface PendingApproval {
   expiresAtMs: number;
 }
 
-export interface ConversationStatus {
+export interface ConversationStatus extends RoomStatus {
   conversationId: string;
   agentId: string;
   userId: string;

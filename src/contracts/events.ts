@@ -3,6 +3,7 @@ import type { CompactionReason, ContentPart } from './transcript.ts';
 import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { ForkedFrom, ForkEvents } from './forks/fork.ts';
 import type { ImportedFrom } from './imports/import.ts';
+import type { WaitsForRoom } from './hosts/room.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem } from './plan/plan.ts';
@@ -34,6 +35,7 @@ export const EVENT_TYPES = [
   'tool.finished',
   'tool.unknown',
   'sandbox.changed',
+  'sandbox.waiting',
   'sandbox.egress',
   'checkpoint.created',
   'checkpoint.failed',
@@ -116,6 +118,8 @@ export interface EventData extends ForkEvents {
   'tool.finished': { callId: string; tool: string; isError: boolean; text: string; durationMs: number };
   'tool.unknown': { callId: string; tool: string; why: string };
   'sandbox.changed': { tier: SandboxTier; from: SandboxTier; lost?: string };
+  /** A call waits for memory of a host: `sandbox.changed` tells when its sandbox runs. */
+  'sandbox.waiting': WaitsForRoom;
   /** A summary: recent connections with the same decision are one entry. `leftOut` counts connections without an entry. */
   'sandbox.egress': {
     decisions: { host: string; port?: number; decision: 'allowed' | 'refused'; why?: string; connections: number; sentBytes: number; receivedBytes: number }[];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { duration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
+import { readMemoryShare } from './read-memory-share.ts';
 import { readLimits } from './read-limits.ts';
 import { readEncryptionKeys } from './encryption-keys.ts';
 
@@ -48,6 +49,12 @@ const schema = z.object({
   LONGSHORE_HOST_ID: text.default(hostname()),
   /** A host whose workers have said nothing for so long is lost: the next call of a conversation gets a sandbox on another host. */
   LONGSHORE_HOST_LOST_AFTER: text.refine((value) => (duration.safeParse(value).data ?? 0) >= 30_000, 'write a duration such as 1m, 30s at least').default('1m'),
+  /** The most memory that a host promises to its sandboxes together: `24g`, `512m`, `80%` of what the machine has, or `off`. */
+  LONGSHORE_HOST_MEMORY: text.refine((value) => readMemoryShare(value) !== undefined, 'write 24g, 512m, 80%, or off').default('off'),
+  /** How long a call waits for memory of a host at most. */
+  LONGSHORE_HOST_WAIT: text.refine((value) => duration.safeParse(value).success, 'write a duration such as 30m').default('30m'),
+  /** What this machine is called beside its name, separated by commas: `zone=a,gpu`. `longshore hosts` shows it. */
+  LONGSHORE_HOST_LABELS: names,
   /** Plugins that run in the worker's own process instead of an isolated one: the names that agents give them, separated by commas. */
   LONGSHORE_HOST_PLUGINS: names,
   /** Plugins, named in the same way, that may run although this machine's fence is level C. Code that escapes from level C acts as the worker's own user. */

@@ -13,6 +13,7 @@ import { createOpenSandbox, type OpenSandbox } from './opened-sandbox.ts';
 import { parseOpenOptions } from './open-options.ts';
 import type { OpenedSandbox } from '../sandbox/api/sandbox.ts';
 import { HOUR_MS } from './sandbox-control.ts';
+import { untilRoom } from '../sandbox/api/until-room.ts';
 import { uploadAssets } from '../sandbox/api/upload-assets.ts';
 import { openParts, type OpenParts } from './with-sandboxes.ts';
 import type { OpenSandboxOptions } from './option-types.ts';
@@ -51,7 +52,11 @@ async function open(parts: OpenParts, template: SandboxOptions, options: OpenSan
   const { ttlMs = HOUR_MS, sandboxId: known, assets, tenantId: _tenant, backend: _backend, databaseUrl: _url, log: _log, signal, ...wished } = options;
   if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
   const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
-  const opened = await sandboxes.open({ ...wanted, anyId: known === undefined && options.template !== undefined }, { ...template, ...wished });
+  const owner = { ...wanted, anyId: known === undefined && options.template !== undefined };
+  const opened = await untilRoom(() => sandboxes.open(owner, { ...template, ...wished }), signal).catch((error: unknown) => {
+    throwIfAborted(signal);
+    throw error;
+  });
   const { sandboxId } = opened.handle;
   try {
     throwIfAborted(signal);

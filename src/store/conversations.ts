@@ -3,6 +3,7 @@ import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } fro
 import type { PlanItem } from '../contracts/plan/plan.ts';
 import type { EventData } from '../contracts/events.ts';
 import type { ForkedFrom } from '../contracts/forks/fork.ts';
+import type { WaitsForRoom } from '../contracts/hosts/room.ts';
 import type { ImportedFrom } from '../contracts/imports/import.ts';
 import type { Announcer } from './database/announcer.ts';
 import { createMessageAcceptance } from './accept-message.ts';
@@ -11,6 +12,7 @@ import type { Database, SqlValue } from './database/database.ts';
 import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './database/event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
+import { roomWait } from './conversation/room-line.ts';
 import { backupState, toBackupState } from './blobs/backups.ts';
 import type { BackupState } from '../contracts/checkpoints/backup.ts';
 import { newestPlan } from './conversation/plans.ts';
@@ -29,6 +31,7 @@ const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, c
     where e.conversation_id = conversations.conversation_id and e.type = 'turn.finished' order by e.seq desc limit 1) as last_turn,
   (${newestPlan('conversations.conversation_id')}) as plan,
   (${backupState('conversations.conversation_id')}) as backup,
+  (${roomWait('conversations.conversation_id')}) as room_wait,
   (select json_build_object('conversationId', f.source_id, 'transcriptSeq', f.transcript_seq) from forks f
     where f.conversation_id = conversations.conversation_id) as forked_from,
   (select json_build_object('conversationId', i.source_id, 'exportedAt', i.exported_at) from imports i
@@ -59,6 +62,7 @@ interface Row {
   used: TotalsRow;
   plan: PlanItem[] | null;
   backup: BackupState | null;
+  room_wait: WaitsForRoom | null;
   forked_from: ForkedFrom | null;
   imported_from: ImportedFrom | null;
   forks: number;
@@ -183,6 +187,7 @@ function toConversation(row: Row): ConversationRow {
       ...(row.last_turn && { lastTurn: toLastTurn(row.last_turn) }),
       ...(row.plan && row.plan.length > 0 && { plan: row.plan }),
       ...toBackupState(row.backup),
+      ...(row.room_wait && { waitsForRoom: row.room_wait }),
       ...callsOf(row),
     },
     createdAt: row.created_at.toISOString(),

@@ -11,18 +11,21 @@ export interface Pools {
   own(owner: { ownerId: string; hostId: string; key: string; size: number; forMs: number }): Promise<void>;
   /** Removes the owner from all pools except those of these keys. */
   leave(ownerId: string, keys: { butFor: string[] }): Promise<void>;
-  /** Inserts a row `creating` for a slot, unless the slot has one. */
+  /** Inserts a row `creating` for a slot, unless the slot has one. @throws HOST_FULL */
   add(row: Pick<SandboxRow, 'sandboxId' | 'hostId' | 'containerName' | 'volumeName' | 'options'>, place: { key: string; slot: number }): Promise<void>;
   /** Sandboxes that are ready or being created, by slot. */
   list(hostId: string, key: string): Promise<SandboxRow[]>;
   /**
    * Gives a warm sandbox to a conversation that has none, or to a caller without a conversation; those of `preferred` first. Its row is then `creating`, is
-   * found by the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one.
+   * found by the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one. @throws HOST_FULL when others in the
+   * line come first
    */
   claim(
     pool: { hostId: string; key: string; preferred: string[] },
     owner: { sandboxId: string; conversationId?: string; tenantId: string; options: JsonObject; ttlMs?: number },
   ): Promise<SandboxRow | undefined>;
+  /** Those of a host that are ready or being created, of all keys; the newest first. */
+  unclaimed(hostId: string): Promise<SandboxRow[]>;
   /** Makes the row of an unclaimed sandbox `destroyed`; false when it was already claimed or retired. */
   retire(sandboxId: string): Promise<boolean>;
   /** Unclaimed sandboxes whose slot has no owner any more. */
@@ -51,6 +54,7 @@ const CLAIM = `with candidate (claimed_id) as (
   from candidate where sandbox_id = claimed_id returning ${SANDBOX_COLUMNS}`;
 const RETIRE = `update sandboxes set state = 'destroyed', generation = generation + 1, last_used_at = clock_timestamp()
   where sandbox_id = $1 and pool_slot is not null and state in ('creating', 'warm') returning sandbox_id`;
+const UNCLAIMED = `select ${SANDBOX_COLUMNS} from sandboxes where host_id = $1 and pool_slot is not null and state in ('creating', 'warm') order by created_at desc`;
 const UNOWNED = `select ${SANDBOX_COLUMNS} from sandboxes where host_id = $1 and pool_slot is not null and state in ('creating', 'warm')
   and pool_slot > coalesce((select max(size) from pool_owners
     where pool_owners.host_id = sandboxes.host_id and pool_owners.pool_key = sandboxes.pool_key and expires_at > clock_timestamp()), 0)`;
@@ -81,6 +85,7 @@ export function createPools({ database }: { database: Database }): Pools {
       });
       return claimed.map(toSandbox)[0];
     },
+    unclaimed: async (hostId) => (await database.query<SandboxSqlRow>('pools.unclaimed', UNCLAIMED, [hostId])).map(toSandbox),
     retire: async (sandboxId) => (await database.query('pools.retire', RETIRE, [sandboxId])).length > 0,
     unowned: async (hostId) => (await database.query<SandboxSqlRow>('pools.unowned', UNOWNED, [hostId])).map(toSandbox),
     async forget(hostId) {

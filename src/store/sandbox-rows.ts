@@ -36,6 +36,8 @@ export interface SandboxRow {
   backup?: SandboxBackup;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
+  /** Memory that a host promises to it although it has no processes: until they are started (`wake`), or have been put to disk (`rest`). */
+  promised?: { hostId: string; for: 'wake' | 'rest' };
   lastUsedAt: string;
   createdAt: string;
   /** The pool in whose slot it waits for a conversation; without `slot`, the pool from which it was taken. */
@@ -65,6 +67,8 @@ export interface SandboxChange {
   archive?: SandboxArchive;
   /** Belongs to the state `frozen`; any other change removes it. */
   paused?: boolean;
+  /** Keeps the memory promised in a state without processes, until `release`. A promise for a `wake` outlasts changes between such states. */
+  promisedFor?: 'wake' | 'rest';
 }
 
 /** A container of a sandbox, as what came from it is checked against the row. */
@@ -106,13 +110,13 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt'> & {
+export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt' | 'promised'> & {
   fence?: number;
   ttlMs?: number;
 };
 
 export interface SandboxRows {
-  /** Inserts the row, or returns the conversation's existing one. Without `fence` it draws one. */
+  /** Inserts the row, or returns the conversation's existing one. Without `fence` it draws one. @throws HOST_FULL */
   ensure(row: NewSandbox): Promise<SandboxRow>;
   /** A number for a container, higher than all before. */
   drawFence(): Promise<number>;
@@ -131,6 +135,15 @@ export interface SandboxRows {
    * meanwhile: this orders only what holders do to the container.
    */
   hold<Result>(sandboxId: string, mode: 'shared' | 'alone', work: (row: SandboxRow | undefined) => Promise<Result>): Promise<Result>;
+  /**
+   * Promises memory of the host to a sandbox without processes, before they are started. `token`: names the promise, unless another caller had made it. Undefined when
+   * the row has another generation or state. @throws HOST_FULL
+   */
+  promise(sandboxId: string, generation: number, hostId: string): Promise<{ row: SandboxRow; token?: string } | undefined>;
+  /** Ends the promise with that name, unless another caller has joined it; or, without a name, that of a `rest` in that generation. */
+  release(sandboxId: string, promise: { token: string } | { generation: number }): Promise<void>;
+  /** Sandboxes without processes to which this host has promised memory for so many milliseconds. */
+  listPromised(hostId: string, forMs: number): Promise<{ row: SandboxRow; token: string }[]>;
   touch(sandboxId: string): Promise<void>;
   /** Extends the lifetime of a sandbox that has one, to at least so many milliseconds from now. */
   prolong(sandboxId: string, ttlMs: number): Promise<void>;

@@ -19,6 +19,11 @@ const INSERT = `with drawn as (
   on conflict do nothing returning ${SANDBOX_COLUMNS}`;
 const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
 
+const REST = "('hibernated', 'stopped', 'lost', 'archived')";
+/** What memory stays promised for. */
+const KEPT = `case when $3 in ('hibernated', 'stopped', 'lost') then coalesce($12::text,
+  case when before.state in ${REST} and promised_for = 'wake' and promised_on = coalesce($7, host_id) then promised_for end) end`;
+
 /**
  * `before` locks the row, so that the event names the state that this change really ended, and the loser of a race sees the winner's generation.
  * A sandbox without a conversation has no counter row and logs nothing, and neither does a change that keeps the tier.
@@ -30,7 +35,7 @@ const CHANGE = changing(`before as (
 
 /** The same, while the host in the row is given up. Its row is locked, so that it comes back either before this change, which then fails, or after it. */
 const TAKE_OVER = changing(`gone as (select gone.* from hosts gone, hosts own
-    where gone.host_id = (select host_id from sandboxes where sandbox_id = $1) and own.host_id = $7 and ${isGivenUp('$12')} for update of gone
+    where gone.host_id = (select host_id from sandboxes where sandbox_id = $1) and own.host_id = $7 and ${isGivenUp('$13')} for update of gone
   ), before as (
     select sandbox_id, state from sandboxes, gone where sandbox_id = $1 and generation = $2 and sandboxes.host_id = gone.host_id for update of sandboxes
   )`);
@@ -41,7 +46,9 @@ function changing(before: string): string {
       container_id = case when $11::integer is null then coalesce($4, container_id) else $4 end, fence = coalesce($11, fence),
       volume_fence = case when $6 or $8::text is not null then coalesce($11, volume_fence) else volume_fence end,
       files_lost_at = case when $6 then clock_timestamp() else files_lost_at end,
-      host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json, paused = $10
+      host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json, paused = $10,
+      promised_for = ${KEPT}, promised_on = case when ${KEPT} is not null then coalesce($7, host_id) end,
+      promised_at = case when $12::text is null then promised_at else clock_timestamp() end
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
   ), placed as (
@@ -66,6 +73,18 @@ function changing(before: string): string {
   ), logged as (${insertEvents('counter.events')})
   select ${SANDBOX_COLUMNS} from changed`;
 }
+
+/** `joined`: another caller has made the promise. */
+const PROMISE = `with seen as (
+    select sandbox_id as seen_id, promised_for = 'wake' and promised_on = $3 as joined from sandboxes
+    where sandbox_id = $1 and generation = $2 and state in ${REST} for update
+  )
+  update sandboxes set promised_on = $3, promised_for = 'wake', promised_at = clock_timestamp() from seen where sandbox_id = seen_id
+  returning ${SANDBOX_COLUMNS}, joined, promised_at::text as token`;
+const RELEASE = `update sandboxes set promised_on = null, promised_for = null, promised_at = null where sandbox_id = $1 and state in ${REST}
+  and (promised_at = $2::timestamptz or generation = $3 and promised_for = 'rest')`;
+const LIST_PROMISED = `select ${SANDBOX_COLUMNS}, promised_at::text as token from sandboxes
+  where promised_on = $1 and promised_at < clock_timestamp() - $2::float8 * interval '1 millisecond'`;
 
 const ONE = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1`;
 const OF_CONVERSATION = `select ${SANDBOX_COLUMNS} from sandboxes where conversation_id = $1`;
@@ -133,10 +152,9 @@ export function createSandboxRows({ database, announcer }: { database: Database;
     async setEgress(sandboxId, rules) {
       await database.query('sandboxes.setEgress', SET_EGRESS, [sandboxId, toJsonText(rules)]);
     },
-    async listExpired() {
-      return (await database.query<SandboxSqlRow>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox);
-    },
+    listExpired: async () => (await database.query<SandboxSqlRow>('sandboxes.listExpired', EXPIRED, [])).map(toSandbox),
     adopt: (sandboxId, tenantId, conversationId) => one('sandboxes.adopt', ADOPT, [sandboxId, tenantId, conversationId ?? null]),
+    ...createPromises(database),
     async touch(sandboxId) {
       await database.query('sandboxes.touch', TOUCH, [sandboxId]);
     },
@@ -147,13 +165,45 @@ export function createSandboxRows({ database, announcer }: { database: Database;
   };
 }
 
+function createPromises(database: Database): Pick<Store['sandboxes'], 'promise' | 'release' | 'listPromised'> {
+  return {
+    async promise(sandboxId, generation, hostId) {
+      const [row] = await database.query<SandboxSqlRow & { joined: boolean | null; token: string }>('sandboxes.promise', PROMISE, [
+        sandboxId,
+        generation,
+        hostId,
+      ]);
+      return row && { row: toSandbox(row), ...(row.joined !== true && { token: row.token }) };
+    },
+    async release(sandboxId, promise) {
+      const { token, generation } = { token: null, generation: null, ...promise };
+      await database.query('sandboxes.release', RELEASE, [sandboxId, token, generation]);
+    },
+    async listPromised(hostId, forMs) {
+      const rows = await database.query<SandboxSqlRow & { token: string }>('sandboxes.listPromised', LIST_PROMISED, [hostId, forMs]);
+      return rows.map((row) => ({ row: toSandbox(row), token: row.token }));
+    },
+  };
+}
+
 async function drawFence(database: Database): Promise<number> {
   const [drawn] = await database.query<{ fence: number }>('sandboxes.drawFence', DRAW_FENCE, []);
   if (!drawn) throw failure('INTERNAL', { problem: 'Postgres has given no number for a container' });
   return drawn.fence;
 }
 
-function changeValues({ state, containerId, fence, lost, filesLost = false, hostId, volumeName, archive, paused = false }: SandboxChange): SqlValue[] {
+function changeValues({
+  state,
+  containerId,
+  fence,
+  lost,
+  filesLost = false,
+  hostId,
+  volumeName,
+  archive,
+  paused = false,
+  promisedFor,
+}: SandboxChange): SqlValue[] {
   const packed = archive === undefined ? null : toJsonText(archive);
-  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed, paused, fence ?? null];
+  return [state, containerId ?? null, lost ?? null, filesLost, hostId ?? null, volumeName ?? null, packed, paused, fence ?? null, promisedFor ?? null];
 }

@@ -18,7 +18,8 @@ import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
-import { describeHost, startDraining } from './drain-host.ts';
+import { describeHost } from './describe-host.ts';
+import { startDraining } from './drain-host.ts';
 import { startReaper } from './start-reaper.ts';
 import { startBackups } from './keep-backups.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
@@ -57,8 +58,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
     const webhooks = await createWebhookWorker({ ...options, connection, workflows, dataConverter });
     const host = await serveHost({ ...options, config: hostOf(config) });
     const kept = await options.sandboxes.keepHost?.();
-    await describeHost(options);
-    return { conversations, webhooks, host, kept };
+    return { conversations, webhooks, host, kept, described: await describeHost(options) };
   };
   const workers = await create().catch(async (error: unknown) => {
     if (!options.connection) await connection.close();
@@ -79,6 +79,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
           webhooks.stop(),
           places.stop(),
           draining.stop(),
+          workers.described.stop(),
           backups.stop(),
           workers.host[Symbol.asyncDispose](),
           workers.kept?.[Symbol.asyncDispose](),

@@ -1,4 +1,3 @@
-import { ownVersion } from '../platform/own-version.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import { ON_HOST, type SandboxRow } from '../store/sandbox-rows.ts';
@@ -13,19 +12,6 @@ interface DrainParts {
 const LOOK_EVERY_MS = 2_000;
 /** Sandboxes that are packed at the same time. */
 const AT_ONCE = 3;
-
-/** Says what this host has. Without that, it gets no sandboxes from workers of other hosts. */
-export async function describeHost({ store, sandboxes, log }: DrainParts): Promise<void> {
-  const { hostId } = sandboxes;
-  if (hostId === undefined || !sandboxes.facts) return;
-  try {
-    const { runtimes, memoryBytes, cpus } = await sandboxes.facts();
-    const machine = { ...(memoryBytes !== undefined && { memoryBytes }), ...(cpus !== undefined && { cpus }) };
-    await store.fleet.describe(hostId, { version: ownVersion(), runtimes, ...machine });
-  } catch (error) {
-    log.warn({ hostId, err: error }, 'what this host has could not be found out; other hosts send it no sandboxes');
-  }
-}
 
 /** While this host is being drained, takes its sandboxes from it, those in use when they are free. What a worker that was killed had begun is begun again. */
 export function startDraining(parts: DrainParts): { stop(): Promise<void> } {

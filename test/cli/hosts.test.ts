@@ -49,6 +49,19 @@ test('hosts are listed and shown, drained, resumed and removed', async () => {
   expect((await line(['ls'])).out).toMatch(/^a +there /m);
 });
 
+test('a host shows what it promises at most, what it has promised, who waits, and its labels', async () => {
+  await store.hosts.beat('m', LOST_MS);
+  const facts = { version: '1', runtimes: ['runc'], memoryBytes: 4 * 2 ** 30, cpus: 2, allowedBytes: 3 * 2 ** 30, labels: ['zone=a', 'gpu\u001B[2J'] };
+  await store.fleet.describe('m', facts);
+  await store.sandboxes.ensure({ sandboxId: 'sbx_m', tenantId: 'default', state: 'running', hostId: 'm', containerName: 'm', volumeName: 'm', options: {} });
+  const waits = { neededMb: 2560, host: 'm', promisedMb: 1024, allowedMb: 3072, ahead: 0 };
+  await store.roomLine.stand({ waiter: 'sbx_w', tenantId: 'default', hostId: 'm', waits });
+  expect((await line(['ls'])).out).toMatch(/^m +there +1 +1024 of 3072 MB /m);
+  const { out } = await line(['show', 'm']);
+  expect(out).toContain('labels zone=a, gpu\\u001b[2J\nmemory limits of its sandboxes with processes: 1024 of 3072 MB\n');
+  expect(out).toContain('it promises 3072 MB of the 4096 MB of the machine at most; sandboxes that wait for it or for any host: 1\n');
+});
+
 test('drain says what is left and why until nothing is; an interrupt ends only the showing', async () => {
   await store.hosts.beat('b', LOST_MS);
   await sandboxOn('b', 'sbx_2');

@@ -60,7 +60,7 @@ function printRows(cli: Cli, rows: ConversationRow[]): void {
     row.conversationId,
     row.agentId,
     row.userId,
-    row.status.waitsForPlace ? `${row.state}, waits` : row.state,
+    row.status.waitsForPlace || row.status.waitsForRoom ? `${row.state}, waits` : row.state,
     row.status.sandboxTier,
     String(row.status.turnsUsed),
     row.status.lastTurn?.outcome ?? '-',

@@ -5,6 +5,7 @@ import type { ConversationStatus, PauseReason, PendingApproval } from '../../con
 import { nameOfMedia } from '../../contracts/attachments/media.ts';
 import type { ContentPart, StoredEntry } from '../../contracts/transcript.ts';
 import { planLines } from '../../common/plan-text.ts';
+import { roomText } from '../../contracts/hosts/room.ts';
 import { placeText } from '../../contracts/places/turn-place.ts';
 import { countDone } from '../../contracts/plan/plan.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
@@ -61,6 +62,7 @@ function statusLines(status: ConversationStatus): string[] {
     ...originLines(status),
     `sandbox ${status.sandboxTier}, ${status.turnsUsed} turns, ${status.tokensUsed} tokens${status.usage === undefined ? '' : ` (cost ${costText(status.usage)})`}, ${((status.storedBytes ?? 0) / 2 ** 20).toFixed(1)} MB stored, ${(status.workedMs / 1000).toFixed(1)} s at work, ${status.queued} messages waiting`,
     ...(status.waitsForPlace ? [placeText(status.waitsForPlace)] : []),
+    ...(status.waitsForRoom ? [`its sandbox ${roomText(status.waitsForRoom)}`] : []),
     ...(lastTurn ? [`last turn ${lastTurn.outcome} at ${shortTime(lastTurn.at)}${lastTurn.message === undefined ? '' : `: ${lastTurn.message}`}`] : []),
     ...status.runningCalls.map(({ callId, tool }) => `running ${tool} (${callId})`),
     ...(status.waitingCalls ?? []).map(waitingLine),

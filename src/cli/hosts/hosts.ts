@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { parseDuration } from '../../common/duration.ts';
 import { shortTime } from '../../common/short-time.ts';
+import { visibleLine } from '../../contracts/visible-text.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { KnownHost } from '../../store/service/fleet.ts';
 import { ON_HOST } from '../../store/sandbox-rows.ts';
@@ -105,18 +106,29 @@ function countOf({ sandboxes }: KnownHost): number {
   return Object.values(sandboxes).reduce((sum, count) => sum + count, 0);
 }
 
+/** What it has promised, of what it may, or of what it has. */
 function memoryOf({ facts, reservedBytes }: KnownHost): string {
-  return `${megabytes(reservedBytes)} of ${facts?.memoryBytes === undefined ? '?' : megabytes(facts.memoryBytes)} MB`;
+  const most = facts?.allowedBytes ?? facts?.memoryBytes;
+  return `${megabytes(reservedBytes)} of ${most === undefined ? '?' : megabytes(most)} MB`;
+}
+
+function roomLines({ facts, waiting }: KnownHost): string[] {
+  if (facts?.allowedBytes === undefined) return [];
+  const machine = facts.memoryBytes === undefined ? '' : ` of the ${megabytes(facts.memoryBytes)} MB of the machine`;
+  return [`it promises ${megabytes(facts.allowedBytes)} MB${machine} at most; sandboxes that wait for it or for any host: ${waiting}`];
 }
 
 function linesOf(host: KnownHost): string[] {
   const { hostId, facts, since, heardAt, drainingSince, sandboxes, snapshots } = host;
+  const labels = facts?.labels ?? [];
   const counts = Object.entries(sandboxes).map(([state, count]) => `${count} ${state}`);
   return [
     `${hostId}: ${stateOf(host)}, there since ${shortTime(since)}, heard of ${shortTime(heardAt)}`,
     ...(drainingSince === undefined ? [] : [`it has been drained since ${shortTime(drainingSince)}, and takes no sandboxes`]),
     ...(facts ? [`version ${facts.version}, ${facts.cpus ?? '?'} processors, runtimes ${facts.runtimes.join(', ') || 'none'}`] : []),
+    ...(labels.length > 0 ? [`labels ${labels.map(visibleLine).join(', ')}`] : []),
     `memory limits of its sandboxes with processes: ${memoryOf(host)}`,
+    ...roomLines(host),
     `sandboxes: ${counts.join(', ') || 'none'}; snapshots: ${snapshots}`,
   ];
 }

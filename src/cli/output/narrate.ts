@@ -2,6 +2,7 @@ import { shortTime } from '../../common/short-time.ts';
 import { nameOfMedia, type AttachmentFacts } from '../../contracts/attachments/media.ts';
 import type { ConversationEvent, EventData, EventOf, EventType } from '../../contracts/events.ts';
 import { planLines } from '../../common/plan-text.ts';
+import { roomText } from '../../contracts/hosts/room.ts';
 import { placeText } from '../../contracts/places/turn-place.ts';
 import { countDone } from '../../contracts/plan/plan.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
@@ -50,6 +51,7 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
     text: [visibleText(text), ...attachments.map(attachmentLine)].filter((line) => line !== '').join('\n'),
   }),
   'turn.waiting': (data) => ({ kind: 'note', text: `… the turn ${visibleLine(placeText(data))}` }),
+  'sandbox.waiting': (data) => ({ kind: 'note', text: `… the sandbox ${visibleLine(roomText(data))}` }),
   'tool.requested': (data) => ({
     kind: 'call',
     text: `→ ${data.arguments ? callText(data.tool, data.arguments) : `${visibleLine(data.tool)} (${data.argumentsBytes} bytes of arguments)`}`,

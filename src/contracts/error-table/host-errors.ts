@@ -8,6 +8,24 @@ export const HOST_ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  HOST_FULL: {
+    message:
+      'No host has {neededMb} MB of memory for sandbox "{sandboxId}" now: "{host}" has promised {promisedMb} of {allowedMb} MB (LONGSHORE_HOST_MEMORY), and {ahead} others have waited longer. A call of a conversation goes on when there is room; try anything else again',
+    httpStatus: 503,
+    retryable: true,
+  },
+  HOST_WAIT_OVER: {
+    message:
+      'Sandbox "{sandboxId}" has waited {waited} s for {neededMb} MB of memory (LONGSHORE_HOST_WAIT): host "{host}" has promised {promisedMb} of {allowedMb} MB. Close conversations or let them rest sooner, add a host, or raise LONGSHORE_HOST_MEMORY',
+    httpStatus: 503,
+    retryable: false,
+  },
+  SANDBOX_TOO_LARGE: {
+    message:
+      'Sandbox "{sandboxId}" needs {neededMb} MB of memory, and host "{host}" promises {allowedMb} MB at most to all sandboxes together. Lower the memory limit of its agent or template, raise LONGSHORE_HOST_MEMORY there, or add a larger host',
+    httpStatus: 409,
+    retryable: false,
+  },
   SANDBOX_SUPERSEDED: {
     message: 'This container of sandbox "{sandboxId}" may not act for it any more: {problem}. Nothing of it counts; the same call goes on in the newer one.',
     httpStatus: 409,

@@ -2,6 +2,7 @@ import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import type { SandboxCapabilities, SandboxSample, WarmPool } from '../../contracts/host-facts.ts';
 import type { Evacuated, InUse } from './evacuation.ts';
+import type { HostFacts } from '../../store/service/fleet.ts';
 import type { BackupTry } from '../../store/blobs/backups.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
 import type { SandboxSnapshots } from './snapshots.ts';
@@ -44,8 +45,8 @@ export interface Sandboxes extends SandboxSnapshots {
    * whose sandboxes stay where they are.
    */
   keepHost?(): Promise<AsyncDisposable>;
-  /** What the engine has for sandboxes. */
-  facts?(): Promise<{ runtimes: string[]; memoryBytes?: number; cpus?: number }>;
+  /** What this host has for sandboxes, and promises to them. */
+  facts?(): Promise<Omit<HostFacts, 'version'>>;
   /** Whether this host is being drained: it gets no sandboxes. */
   isDraining?(): boolean;
   /** Takes a sandbox from this host that is not in use, into the blob store. */

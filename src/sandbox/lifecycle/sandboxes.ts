@@ -34,7 +34,9 @@ import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
-import { checkPlace } from './make/place.ts';
+import { factsOf } from './room/facts-of.ts';
+import { withRoom } from './room/with-room.ts';
+import { checkPlace } from './room/place.ts';
 import { evacuate } from './rest/evacuate.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
@@ -58,6 +60,9 @@ export interface SandboxesOptions {
     | 'LONGSHORE_INSTALLATION'
     | 'LONGSHORE_HOST_ID'
     | 'LONGSHORE_HOST_LOST_AFTER'
+    | 'LONGSHORE_HOST_MEMORY'
+    | 'LONGSHORE_HOST_WAIT'
+    | 'LONGSHORE_HOST_LABELS'
     | 'LONGSHORE_SANDBOX_IMAGE'
     | 'LONGSHORE_COPY_CHECKPOINTS'
     | 'LONGSHORE_SNAPSHOT_LIMIT'
@@ -65,7 +70,7 @@ export interface SandboxesOptions {
     | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'backups' | 'events' | 'hosts' | 'fleet'>;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'backups' | 'events' | 'hosts' | 'fleet' | 'roomLine'>;
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
@@ -102,6 +107,9 @@ function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
     hostId,
     hosts: store.hosts,
     fleet: store.fleet,
+    line: store.roomLine,
+    hostWaitMs: parseDuration(config.LONGSHORE_HOST_WAIT),
+    events: store.events,
     lostAfterMs,
     lease,
     standardImage,
@@ -143,7 +151,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
-    ...hostIn(context),
+    ...hostIn(context, options.config),
     keepWarm: (pools) => keepWarm(context, pools),
     reap: () => reap(context),
     measure: (options) => measureSandboxes(context, options),
@@ -152,12 +160,15 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
 }
 
 /** What concerns the host as a whole. */
-function hostIn(context: DockerContext): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate'>> {
+function hostIn(
+  context: DockerContext,
+  config: SandboxesOptions['config'],
+): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate'>> {
   const { hostId, lease, engine, inTurn } = context;
   return {
     hostId,
     keepHost: () => lease.keep(),
-    facts: () => engine.facts(),
+    facts: async () => factsOf(await engine.facts(), config),
     isDraining: () => lease.state().isDraining,
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
   };
@@ -192,9 +203,11 @@ async function open(context: DockerContext, owner: SandboxOwner, options: Sandbo
   secretsOf(options);
   if (owner.mayMove) await checkPlace(context, owner, options);
   return untilSettled(owner.sandboxId, async () => {
-    const warm = await claimWarm(context, owner, options);
-    if (warm?.state === 'running') return { handle: handleFor(context, warm, options) };
-    return openOrWithdraw(context, warm ?? (await ensureRow(context, owner, options)));
+    const { row, isReady } = await withRoom(context, { ...owner, anywhere: owner.mayMove === true }, async () => {
+      const warm = await claimWarm(context, owner, options);
+      return { row: warm ?? (await ensureRow(context, owner, options)), isReady: warm?.state === 'running' };
+    });
+    return isReady ? { handle: handleFor(context, row, options) } : openOrWithdraw(context, row);
   });
 }
 
@@ -253,7 +266,7 @@ async function ensureRow(context: DockerContext, owner: SandboxOwner, options: S
   try {
     return await rows.ensure(row);
   } catch (error) {
-    await withdrawUnseen(context, sandboxId);
+    if (!isFailure(error, 'HOST_FULL')) await withdrawUnseen(context, sandboxId);
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { createImports, type Imports } from './imports.ts';
 import { createMedia, type MediaRows } from './media.ts';
 import { createPlans, type Plans } from './plans.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
+import { createRoomLine, type RoomLine } from './room-line.ts';
 import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
 import { createTreePlaces, type TreePlaces } from './tree-places.ts';
 import { createTurnPlaces, type TurnPlaces } from './turn-places.ts';
@@ -17,6 +18,8 @@ export interface RowsOfConversations {
   imports: Imports;
   media: MediaRows;
   plans: Plans;
+  /** Those that wait for memory of hosts. */
+  roomLine: RoomLine;
   sandboxUses: SandboxUses;
   skills: SkillRows;
   treePlaces: TreePlaces;
@@ -30,6 +33,7 @@ export function createRowsOfConversations(parts: { database: Database; announcer
     imports: createImports(parts),
     media: createMedia(parts),
     plans: createPlans(parts),
+    roomLine: createRoomLine(parts),
     sandboxUses: createSandboxUses(parts),
     skills: createSkillRows(parts),
     treePlaces: createTreePlaces(parts),

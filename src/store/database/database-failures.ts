@@ -1,10 +1,12 @@
-import { failure, isFailure, type LongshoreError } from '../../contracts/errors.ts';
+import { failure, isFailure, type ErrorValues, type LongshoreError } from '../../contracts/errors.ts';
 
 const SOCKET_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT']);
 /** Shutting down, starting, out of connections, refused log-in, no such database; every `08…` is a broken connection. */
 const SERVER_CODES = /^(?:08...|57P0[123]|53300|28...|3D000)$/;
 const CONNECTION_TEXT =
   /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
+/** Of `longshore_take_room`. */
+const NO_ROOM = 'LS001';
 const FOREIGN_KEY_VIOLATION = '23503';
 const UNIQUE_VIOLATION = '23505';
 /** Serialization failure and deadlock: the statement was rolled back because of concurrent ones. */
@@ -15,6 +17,7 @@ const CONFLICTS = new Set(['40001', '40P01']);
  */
 export function postgresFailure(error: unknown): LongshoreError {
   if (isFailure(error)) return error;
+  if (codeOf(error) === NO_ROOM) return failure('HOST_FULL', JSON.parse((error as { detail: string }).detail) as ErrorValues<'HOST_FULL'>, error);
   const problem = describe(error);
   if (isConflict(error))
     return failure('POSTGRES_UNAVAILABLE', { problem: `it rolled a statement back repeatedly because of concurrent transactions (${problem})` }, error);

@@ -1,4 +1,3 @@
-import { DEFAULT_MEMORY_MB } from '../../contracts/host-facts.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 
@@ -9,6 +8,9 @@ export interface HostFacts {
   /** Absent where the engine does not say it. */
   memoryBytes?: number;
   cpus?: number;
+  /** What it may promise to its sandboxes; absent without a limit. */
+  allowedBytes?: number;
+  labels?: string[];
 }
 
 /** What a worker learns when it says that its host is there. */
@@ -29,14 +31,21 @@ export interface KnownHost {
   drainingSince?: string;
   sandboxes: Record<string, number>;
   snapshots: number;
-  /** Memory limits of its sandboxes that have processes. */
+  /** Memory limits of its sandboxes that have processes, and of those whose processes are being started or put to disk. */
   reservedBytes: number;
+  /** Sandboxes that wait for memory of this host, or of any. */
+  waiting: number;
 }
 
-/** A host that may get a sandbox. `load`: the memory limits of its sandboxes with processes, as a part of its memory. */
+/**
+ * A host that may get a sandbox. `load`: the memory limits of its sandboxes with processes, as a part of its memory. `allowedBytes`: what it may promise, of which
+ * `roomBytes` are left when warm sandboxes make room; absent without a limit.
+ */
 export interface Candidate {
   hostId: string;
   load: number;
+  allowedBytes?: number;
+  roomBytes?: number;
 }
 
 export interface FleetRows {
@@ -53,20 +62,19 @@ export interface FleetRows {
   forget(hostId: string, lostAfterMs: number): Promise<boolean>;
 }
 
-const MEBIBYTE = 2 ** 20;
-
-const HAVE_PROCESSES = "('creating', 'warm', 'running', 'frozen')";
-const RESERVED = `(select coalesce(sum(coalesce((s.options->>'memoryMb')::float8, ${DEFAULT_MEMORY_MB})), 0) * ${MEBIBYTE} from sandboxes s
-    where s.host_id = h.host_id and s.state in ${HAVE_PROCESSES})`;
+const RESERVED = 'longshore_promised_on(h.host_id, true)';
+const ALLOWED = "(h.facts->>'allowedBytes')::float8";
 const recent = (ms: string) => `h.heard_at > clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
 
 const DESCRIBE = 'insert into hosts (host_id, facts) values ($1, $2::jsonb) on conflict (host_id) do update set facts = excluded.facts';
-const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load from hosts h
+const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load, ${ALLOWED} as allowed,
+    ${ALLOWED} - longshore_promised_on(h.host_id, false) as room from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
     and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived')
   order by 2, 1`;
 const SET_DRAINING = 'update hosts set draining_since = case when $2 then coalesce(draining_since, clock_timestamp()) end where host_id = $1 returning host_id';
 const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since, ${recent('$1')} as is_there, ${RESERVED} as reserved,
+    (select count(*)::integer from room_waits w where (w.host_id = h.host_id or w.host_id is null) and longshore_is_in_line(w)) as waiting,
     (select count(*)::integer from snapshots n where n.host_id = h.host_id) as snapshots,
     (select coalesce(json_object_agg(state, number), '{}') from (select state, count(*) as number from sandboxes s
       where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') group by state) counted) as sandboxes
@@ -83,8 +91,16 @@ interface HostRow {
   draining_since: Date | null;
   is_there: boolean;
   reserved: number;
+  waiting: number;
   snapshots: number;
   sandboxes: Record<string, number>;
+}
+
+interface CandidateRow {
+  host_id: string;
+  load: number;
+  allowed: number | null;
+  room: number | null;
 }
 
 export function createFleet(database: Database): FleetRows {
@@ -94,8 +110,12 @@ export function createFleet(database: Database): FleetRows {
     },
     async candidates({ sandboxId, conversationId, runtime }, lostAfterMs) {
       const values = [sandboxId, conversationId ?? null, runtime ?? null, lostAfterMs];
-      const rows = await database.query<{ host_id: string; load: number }>('fleet.candidates', CANDIDATES, values);
-      return rows.map((row) => ({ hostId: row.host_id, load: row.load }));
+      const rows = await database.query<CandidateRow>('fleet.candidates', CANDIDATES, values);
+      return rows.map(({ host_id: hostId, load, allowed, room }) => ({
+        hostId,
+        load,
+        ...(allowed !== null && room !== null && { allowedBytes: allowed, roomBytes: room }),
+      }));
     },
     setDraining: async (hostId, isDraining) => (await database.query('fleet.setDraining', SET_DRAINING, [hostId, isDraining])).length > 0,
     hosts: async (lostAfterMs, hostId) => (await database.query<HostRow>('fleet.hosts', HOSTS, [lostAfterMs, hostId ?? null])).map(toHost),
@@ -114,5 +134,6 @@ function toHost(row: HostRow): KnownHost {
     sandboxes: row.sandboxes,
     snapshots: row.snapshots,
     reservedBytes: row.reserved,
+    waiting: row.waiting,
   };
 }

@@ -12,7 +12,8 @@ import { contextFor } from './tool-context.ts';
 import { resultContentOf } from '../results/tool-result.ts';
 import { failedBy, forgetFor, isRepeatable, lostJournal, openFor, sandboxFor, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
-import type { CallSandbox, OutsideEnding } from './tool-sandbox.ts';
+import type { OutsideEnding } from './fate/call-fate.ts';
+import type { CallSandbox } from './tool-sandbox.ts';
 
 /** One error for all calls: creating it takes a stack trace, and few tools ever read it. */
 const ENDED = new DOMException('The call of the tool has ended', 'AbortError');

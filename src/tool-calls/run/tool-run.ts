@@ -8,6 +8,7 @@ import type { Models } from '../../models/create-models.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { PluginServices } from '../../plugins/api/plugin-services.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
+import { untilRoom } from '../../sandbox/api/until-room.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClaimResult } from '../../store/tool-call-rows.ts';
@@ -59,7 +60,8 @@ export function sandboxFor(run: ToolRun): CallSandbox {
   return createCallSandbox({
     args: run.args,
     isBegun: run.claim.attempt > 1,
-    open: () => (opening ??= openToGoOn(run)),
+    ...(!comesAgain(run) && { waits: true as const }),
+    open: (signal) => (opening ??= openToGoOn(run, signal)),
     onMethodCall: (handle, call, asking) => (asking === undefined ? run.methods.take(handle, call) : run.methods.ask(asking, handle, call)),
     onOutput(stream, chunk) {
       run.output.push(stream, chunk);
@@ -71,8 +73,8 @@ export function sandboxFor(run: ToolRun): CallSandbox {
 }
 
 /** Opens the sandbox for a call that may have started commands in it before. When that can no longer be checked, the call must not continue. */
-async function openToGoOn(run: ToolRun): Promise<WorkerHandle> {
-  const handle = await openFor(run);
+async function openToGoOn(run: ToolRun, signal: AbortSignal): Promise<WorkerHandle> {
+  const handle = await openFor(run, signal);
   if (run.claim.attempt === 1) return handle;
   const [lost] = await Promise.all([lostJournal(run, handle), skipTold(run)]);
   if (lost && !isRepeatable(run)) {
@@ -93,18 +95,24 @@ export async function lostJournal({ opened, args, claim, tool }: ToolRun, handle
 }
 
 /** Opens the sandbox of the tool: the conversation's, unless it has its own. The change of the conversation's row tells the model what was lost. */
-export async function openFor(run: ToolRun): Promise<WorkerHandle> {
+export async function openFor(run: ToolRun, signal?: AbortSignal): Promise<WorkerHandle> {
   const { args, store, claim } = run;
   const ownSandbox = ownSandboxOf(run.tool);
   // What a container tool has begun by now it can begin again on another host.
   const mayMove = run.tool.isolation === 'container' && !run.isNested;
-  const opened = await (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool, mayMove));
+  const open = async () => (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool, mayMove));
+  const opened = await (comesAgain(run) ? open() : untilRoom(open, signal));
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');
   run.workedIn = opened.handle;
   if (!ownSandbox) run.handle = opened.handle;
   return opened.handle;
+}
+
+/** Whether a later attempt may do what this one could not for want of memory. All others wait. */
+function comesAgain({ tool, isNested }: ToolRun): boolean {
+  return (tool.isolation === 'container' || tool.isolation === 'own') && !isNested;
 }
 
 /** Opens the conversation's sandbox for a tool that runs in another one. The call cannot be on the hosts of both. */

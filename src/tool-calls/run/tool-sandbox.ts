@@ -1,6 +1,6 @@
 import type { ExecuteToolArgs } from '../../contracts/activities.ts';
 import { callOfCode, execOf, isUnderExec } from '../../contracts/call-ids.ts';
-import { failure, isFailure, type ErrorCode } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Asking } from '../../contracts/mcp/server.ts';
 import type { ToolSandbox } from '../../plugins/api/define-plugin.ts';
 import type { CommandResult, ExecInfo } from '../../sandbox/api/commands.ts';
@@ -8,16 +8,9 @@ import type { MethodCall } from '../../sandbox/api/methods.ts';
 import type { CodeResult } from '../../sandbox/api/code.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest } from '../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import { untilRoom } from '../../sandbox/api/until-room.ts';
+import { createFate, unlessEnded, type OutsideEnding } from './fate/call-fate.ts';
 import { answerQuestions, type NumberedRequest, type NumberedRun, type Questions } from './answer-questions.ts';
-
-/** What ended a call's use of its sandbox from outside, independent of how the tool handles it. */
-export type OutsideEnding =
-  | { kind: 'interrupted'; result?: CommandResult }
-  /** The container died. */
-  | { kind: 'lost'; error: unknown }
-  /** Docker, the supervisor or the database cannot be reached; a later attempt may attach. */
-  | { kind: 'unreachable'; error: unknown }
-  | { kind: 'detached' };
 
 /** The sandbox as one attempt at a call sees it. */
 export interface CallSandbox extends Omit<ToolSandbox, 'runTool' | 'callServer'> {
@@ -41,7 +34,10 @@ export interface CallSandboxParts {
   args: ExecuteToolArgs;
   /** An earlier attempt may have started what this one asks for. */
   isBegun: boolean;
-  open: () => Promise<WorkerHandle>;
+  /** This attempt waits while its host lacks memory for the sandbox. Absent: it ends, and another one asks again. */
+  waits?: true;
+  /** @param signal aborted when the attempt lets go of the sandbox */
+  open: (signal: AbortSignal) => Promise<WorkerHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Takes the calls of tools that the commands' code makes, and the questions of MCP servers, with who asks. */
   onMethodCall: (handle: WorkerHandle, call: MethodCall, asking?: Asking) => void;
@@ -49,17 +45,6 @@ export interface CallSandboxParts {
 
 /** Occupies the exec id that the call would use next: a command that does nothing. A start that finds the id taken recognises it. */
 export const INTERRUPTED_MARK = ': interrupted before it was started';
-
-const UNREACHABLE: ErrorCode[] = [
-  'SANDBOX_UNREACHABLE',
-  'NO_HOST',
-  'SANDBOX_SUPERSEDED',
-  'SANDBOX_CONFLICT',
-  'DOCKER_UNAVAILABLE',
-  'DOCKER_FAILED',
-  'POSTGRES_UNAVAILABLE',
-  'BLOB_FAILED',
-];
 
 /** State of one attempt at a call in its sandbox. */
 interface Hold {
@@ -78,7 +63,7 @@ interface Hold {
 }
 
 /** Names a call's commands after it (`<callId>-1`, `-2`, …), so that a repeated `execute` attaches to the commands that it started. */
-export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
+export function createCallSandbox({ args, isBegun, waits, open, onOutput, onMethodCall }: CallSandboxParts): CallSandbox {
   const { callId, timeoutMs } = args;
   const fate = createFate(callId);
   const hold: Hold = { fate, isBegun, release: new AbortController(), onOutput, onMethodCall, timeoutMs, over: new Set(), awaited: new Map() };
@@ -129,9 +114,9 @@ export function createCallSandbox({ args, isBegun, open, onOutput, onMethodCall 
     if (fate.ending()) throw fate.refusal();
     busy += 1;
     try {
-      const handle = await open();
-      if (fate.ending()) throw fate.refusal();
-      return await use(handle);
+      const handle = await open(hold.release.signal);
+      const act = () => unlessEnded(fate, () => use(handle));
+      return await (waits ? untilRoom(act, hold.release.signal) : act());
     } catch (error) {
       throw fate.endBy(error) ?? error;
     } finally {
@@ -262,36 +247,4 @@ async function orAttached<End>(
     if (first.command === INTERRUPTED_MARK) throw fate.end({ kind: 'interrupted' });
     return attach(first);
   }
-}
-
-/** The first ending counts. */
-function createFate(callId: string) {
-  let ending: OutsideEnding | undefined;
-  const refusal = (): unknown => {
-    if (ending?.kind === 'lost' || ending?.kind === 'unreachable') return ending.error;
-    return ending?.kind === 'interrupted' ? failure('INTERRUPTED', { callId }) : failure('DETACHED', { execId: callId });
-  };
-  return {
-    ending: () => ending,
-    /** The error for further use of the sandbox. */
-    refusal,
-    end(how: OutsideEnding): unknown {
-      ending ??= how;
-      return refusal();
-    },
-    /** As `end`, when the error says that something ended. Undefined when the error is the tool's own, or comes after the end. */
-    endBy(error: unknown): unknown {
-      const how = endingOf(error);
-      if (!how || ending) return undefined;
-      ending = how;
-      return refusal();
-    },
-  };
-}
-
-function endingOf(error: unknown): OutsideEnding | undefined {
-  if (!isFailure(error)) return undefined;
-  if (error.code === 'SANDBOX_LOST') return { kind: 'lost', error };
-  if (error.code === 'INTERRUPTED') return { kind: 'interrupted' };
-  return UNREACHABLE.includes(error.code) ? { kind: 'unreachable', error } : undefined;
 }

@@ -22,6 +22,12 @@ test('a plan is told as a list of its steps, of which none begins another line',
   expect(told).toEqual([{ kind: 'note', text: '☰ plan: 1 of 2 done\n  ✓ Look\\n\\u001b[2J\n  ▸ Repair' }]);
 });
 
+test('a sandbox that waits for memory says of which host, without what a terminal would obey', () => {
+  const data = { neededMb: 1024, host: 'big\u001B[2J', promisedMb: 2048, allowedMb: 2500, ahead: 1 };
+  const text = '… the sandbox waits for 1024 MB of memory: host big\\u001b[2J has promised 2048 of 2500 MB, 1 waits longer';
+  expect(createNarration()({ ...event(data), type: 'sandbox.waiting' } as ConversationEvent)).toEqual([{ kind: 'note', text }]);
+});
+
 test('a turn that waits says for what, without what a terminal would obey', () => {
   const waiting = (data: object) => createNarration()({ ...event(data), type: 'turn.waiting' } as ConversationEvent);
   const line = (text: string) => [{ kind: 'note', text: `… the turn waits for a free place: ${text}` }];

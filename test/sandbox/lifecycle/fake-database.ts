@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import { failure } from '../../../src/contracts/errors.ts';
 import { Meter } from '../../../src/store/blobs/blob-store.ts';
-import type { SandboxChange, SandboxRow, SandboxRows } from '../../../src/store/sandbox-rows.ts';
+import type { SandboxChange, SandboxRow, SandboxRows, SandboxState } from '../../../src/store/sandbox-rows.ts';
 import { FakeBackups } from './backup/fake-backups.ts';
 import { SharedLocks } from './shared-locks.ts';
+
+const REST: ReadonlySet<SandboxState> = new Set(['hibernated', 'stopped', 'lost', 'archived']);
 
 /** The rows of sandboxes, and a blob store. */
 export class FakeDatabase {
@@ -18,6 +20,7 @@ export class FakeDatabase {
   /** Whether its blobs are old enough to be removed when no row names them. */
   areBlobsOld = false;
   readonly #blobs = new Map<string, Buffer>();
+  readonly #tokens = new Map<string, string>();
   #numbers = 0;
 
   sandboxes() {
@@ -40,6 +43,9 @@ export class FakeDatabase {
         if (taken) this.moves.push({ atMs: performance.now(), fence: taken.fence });
         return taken;
       },
+      promise: async (sandboxId: string, generation: number, hostId: string) => this.#promise(sandboxId, generation, hostId),
+      release: async (sandboxId: string, which: { token: string } | { generation: number }) => this.#release(sandboxId, which),
+      listPromised: async () => [],
       withdraw: async (sandboxId: string, generation: number) => this.rows.get(sandboxId)?.generation === generation && this.rows.delete(sandboxId),
       touch: async () => undefined,
       prolong: async () => undefined,
@@ -73,12 +79,38 @@ export class FakeDatabase {
     yield found;
   }
 
-  #change(sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, ...change }: SandboxChange): SandboxRow | undefined {
+  #promise(sandboxId: string, generation: number, hostId: string): { row: SandboxRow; token?: string } | undefined {
+    const row = this.rows.get(sandboxId);
+    if (row?.generation !== generation || !REST.has(row.state)) return undefined;
+    const isJoined = row.promised?.for === 'wake' && row.promised.hostId === hostId;
+    const token = `promise-${(this.#numbers += 1)}`;
+    const promised = { ...row, promised: { hostId, for: 'wake' as const } };
+    this.rows.set(sandboxId, promised);
+    this.#tokens.set(sandboxId, token);
+    return { row: promised, ...(!isJoined && { token }) };
+  }
+
+  #release(sandboxId: string, which: { token: string } | { generation: number }): void {
+    const row = this.rows.get(sandboxId);
+    if (row === undefined || !REST.has(row.state)) return;
+    const isMeant = 'token' in which ? this.#tokens.get(sandboxId) === which.token : row.generation === which.generation && row.promised?.for === 'rest';
+    if (!isMeant) return;
+    const { promised: _, ...rest } = row;
+    this.rows.set(sandboxId, rest);
+  }
+
+  #change(sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, promisedFor, ...change }: SandboxChange): SandboxRow | undefined {
     const row = this.rows.get(sandboxId);
     if (row?.generation !== generation) return undefined;
-    const { archive: _archive, paused: _paused, containerId, ...rest } = row;
+    const { archive: _archive, paused: _paused, promised, containerId, ...rest } = row;
     const kept = containerId === undefined || change.fence !== undefined ? {} : { containerId };
-    const changed = { ...rest, ...kept, ...change, generation: generation + 1 };
+    const changed = {
+      ...rest,
+      ...kept,
+      ...change,
+      ...promiseAfter({ ...rest, ...(promised && { promised }) }, change, promisedFor),
+      generation: generation + 1,
+    };
     this.rows.set(sandboxId, changed);
     return changed;
   }
@@ -99,4 +131,11 @@ export class FakeDatabase {
       list: async () => (this.areBlobsOld ? [...this.#blobs.keys()].map((blobId) => ({ blobId, createdAtMs: 0 })) : []),
     };
   }
+}
+
+function promiseAfter(row: SandboxRow, change: SandboxChange, promisedFor: SandboxChange['promisedFor']): Pick<SandboxRow, 'promised'> {
+  const hostId = change.hostId ?? row.hostId;
+  const isKept = REST.has(row.state) && row.promised?.for === 'wake' && row.promised.hostId === hostId;
+  const goesOn = promisedFor ?? (isKept ? 'wake' : undefined);
+  return goesOn !== undefined && REST.has(change.state) && change.state !== 'archived' ? { promised: { hostId, for: goesOn } } : {};
 }

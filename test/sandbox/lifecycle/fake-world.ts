@@ -283,7 +283,12 @@ function owned(name: string, labels: Record<string, string>): Omit<OwnedThing, '
   return { name, sandboxId: labels[LABEL.sandbox] ?? '', fence: fenceOf(labels), ...(role !== undefined && { role }) };
 }
 
-const OTHER_ROWS = { pools: { unowned: async () => [], forget: async () => undefined }, snapshots: { list: async () => [] }, events: {} };
+const OTHER_ROWS = {
+  pools: { unowned: async () => [], forget: async () => undefined },
+  snapshots: { list: async () => [] },
+  roomLine: { forget: async () => undefined },
+  events: {},
+};
 const STUCK = new Promise<never>(() => undefined);
 /** What answers at once and not by a promise. */
 const PLAIN: ReadonlySet<string> = new Set(['jobs']);

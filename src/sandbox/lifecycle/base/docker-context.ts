@@ -34,6 +34,10 @@ export interface DockerContext {
   hostId: string;
   hosts: Pick<Store['hosts'], 'lostSince'>;
   fleet: Pick<Store['fleet'], 'candidates'>;
+  /** Those that wait for memory of hosts, and how long one may. */
+  line: Store['roomLine'];
+  hostWaitMs: number;
+  events: Pick<Store['events'], 'append'>;
   /** Silence after which a host is lost. Milliseconds. */
   lostAfterMs: number;
   lease: HostLease;

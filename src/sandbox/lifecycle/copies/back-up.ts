@@ -20,7 +20,7 @@ export async function backUp(context: DockerContext, attempt: BackupTry, { keep,
   const { sandboxId } = attempt;
   const row = await ownRow(context, sandboxId);
   if (row.state === 'destroyed' || row.state === 'archived' || row.paused) return 'gone';
-  if (row.state !== 'running') await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'wake'));
+  if (row.state !== 'running') await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'copy'));
   const key = `backup.${randomBytes(8).toString('hex')}`;
   const { answer, place } = await ask(context, row, (connection) => connection.createCheckpoint({ key, keep }));
   const newest = row.backup?.parts.at(-1);

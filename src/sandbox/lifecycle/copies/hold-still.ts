@@ -61,12 +61,12 @@ async function holdStill(context: DockerContext, sandboxId: string): Promise<Sti
     case 'lost':
       throw failure('SANDBOX_LOST', { sandboxId, problem: 'there is nothing to copy' });
     case 'archived':
-      await bringUpSandbox(context, sandboxId, 'wake');
+      await bringUpSandbox(context, sandboxId, 'copy');
       return undefined;
     case 'hibernated': {
       const container = await pastCheckpoint(context, row);
       if (container?.status === 'hibernated') return { row, container, hasMemory: await canCopyMemory(context) };
-      await bringUpSandbox(context, sandboxId, 'wake');
+      await bringUpSandbox(context, sandboxId, 'copy');
       return undefined;
     }
     case 'stopped': {

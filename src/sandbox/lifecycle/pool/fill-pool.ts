@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { WarmPool } from '../../../contracts/host-facts.ts';
 import { startNew } from '../make/new-container.ts';
@@ -24,7 +25,7 @@ export async function fillPool(context: DockerContext, { options, size }: WarmPo
     if (taken.has(slot)) continue;
     const sandboxId = `sbx_warm_${randomBytes(8).toString('hex')}`;
     const names = { containerName: containerNameOf(installation, sandboxId), volumeName: volumeNameOf(installation, sandboxId) };
-    await poolRows.add({ sandboxId, hostId, ...names, options: { ...options } }, { key, slot });
+    if (!(await hasRoom(() => poolRows.add({ sandboxId, hostId, ...names, options: { ...options } }, { key, slot })))) break;
   }
   for (const row of await poolRows.list(hostId, key)) {
     if (signal.aborted) return;
@@ -34,6 +35,17 @@ export async function fillPool(context: DockerContext, { options, size }: WarmPo
     key,
     (await poolRows.list(hostId, key)).map(({ sandboxId }) => sandboxId),
   );
+}
+
+/** A pool takes no memory that another sandbox waits for, or that the host does not have. */
+async function hasRoom(add: () => Promise<void>): Promise<boolean> {
+  try {
+    await add();
+    return true;
+  } catch (error) {
+    if (isFailure(error, 'HOST_FULL')) return false;
+    throw error;
+  }
 }
 
 async function isHealthy(context: DockerContext, row: SandboxRow): Promise<boolean> {

@@ -5,6 +5,7 @@ import { isSuperseded } from '../base/current.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import type { OwnedThing } from '../../engine/engine.ts';
 import { HOLDER_ROLE } from '../base/holder.ts';
+import { endPromises } from '../room/with-memory.ts';
 import { drainPools } from '../pool/drain-pools.ts';
 import { reapBlobs } from './reap-blobs.ts';
 import { reapSnapshots } from './reap-snapshots.ts';
@@ -15,7 +16,7 @@ export interface Reaped {
   lost: string[];
 }
 
-/** A copy may take this long before a row names it, in multiples of the grace: an hour by default. */
+/** A copy may take this long before a row names it, and a wake before its processes run, in multiples of the grace: an hour by default. */
 const COPY_GRACES = 60;
 
 /**
@@ -24,10 +25,12 @@ const COPY_GRACES = 60;
  * ended. Orphans younger than the grace stay; what a newer container has superseded, here or on another host, is removed at once.
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
-  const { engine, rows, installation, hostId, reapGraceMs, log } = context;
+  const { engine, rows, line, installation, hostId, reapGraceMs, log } = context;
   await reapSnapshots(context, reapGraceMs * COPY_GRACES);
   await reapBlobs(context);
   await drainPools(context);
+  await endPromises(context, reapGraceMs * COPY_GRACES);
+  await line.forget();
   const containers = await engine.containersOf(installation);
   const holderStays = containers.some(({ joins }) => joins);
   const removable = containers.filter(({ role }) => role !== HOLDER_ROLE || !holderStays);

@@ -17,6 +17,7 @@ import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { unarchive } from './unarchive.ts';
 import { containerSpecOf, startNew } from '../make/new-container.ts';
 import { findLoss, wasChanged } from '../base/find-loss.ts';
+import { withMemory, type Purpose } from '../room/with-memory.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
 export interface BroughtUp {
@@ -28,28 +29,31 @@ export interface BroughtUp {
 /**
  * Makes a sandbox run, whatever the states of its row and its container are. The container runs first, and the row is set afterwards:
  * a crash in between leaves a container that runs without need until the next freeze.
- * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss
+ * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss. `copy` is
+ * a wake that waits for no memory
  * @param known why it has no processes, if the caller knows a better reason than its row and container give
  */
-export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: 'open' | 'wake', known?: string): Promise<BroughtUp> {
+export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: Purpose, known?: string): Promise<BroughtUp> {
   const cause = { text: known };
-  return untilSettled(sandboxId, async () => {
-    const here: RowHere | undefined = purpose === 'open' ? await rowHere(context, sandboxId) : { row: await ownRow(context, sandboxId) };
-    if (here === undefined) return undefined;
-    const { row } = here;
-    cause.text = here.cause ?? cause.text;
-    try {
-      return await stepUp(context, row, purpose, cause);
-    } catch (error) {
-      const mayBeOthers = isFailure(error, 'DOCKER_FAILED') || isFailure(error, 'BACKUP_DAMAGED');
-      if (mayBeOthers && (await wasChanged(context, row))) return undefined;
-      throw error;
-    }
-  });
+  return withMemory(context, sandboxId, (promised) =>
+    untilSettled(sandboxId, async () => {
+      const here: RowHere | undefined = purpose === 'open' ? await rowHere(context, sandboxId) : { row: await ownRow(context, sandboxId) };
+      if (here === undefined) return undefined;
+      const { row } = here;
+      cause.text = here.cause ?? cause.text;
+      try {
+        return (await promised(row, purpose)) && (await stepUp(context, row, purpose, cause));
+      } catch (error) {
+        const mayBeOthers = isFailure(error, 'DOCKER_FAILED') || isFailure(error, 'BACKUP_DAMAGED');
+        if (mayBeOthers && (await wasChanged(context, row))) return undefined;
+        throw error;
+      }
+    }),
+  );
 }
 
 /** One step towards a running sandbox; undefined when another step has to follow. Stores in `cause` why the sandbox has no processes. */
-async function stepUp(context: DockerContext, row: SandboxRow, purpose: 'open' | 'wake', cause: { text: string | undefined }): Promise<BroughtUp | undefined> {
+async function stepUp(context: DockerContext, row: SandboxRow, purpose: Purpose, cause: { text: string | undefined }): Promise<BroughtUp | undefined> {
   switch (row.state) {
     case 'destroyed':
       throw failure('SANDBOX_DESTROYED', { sandboxId: row.sandboxId });
@@ -85,7 +89,7 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
   const container = await pastCheckpoint(context, row);
   if (container?.status === 'hibernated') {
     if (row.state !== 'hibernated' || container.checkpoint === checkpointName(row.generation)) {
-      await rows.change(row.sandboxId, row.generation, { state: 'hibernated' });
+      await rows.change(row.sandboxId, row.generation, { state: 'hibernated', ...(row.state !== 'hibernated' && { promisedFor: 'wake' as const }) });
       return undefined;
     }
     const woken = await wakeMemory(context, row, container, () => containerSpecOf(context, row, 'runsc'));

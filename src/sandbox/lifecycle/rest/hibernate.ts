@@ -30,15 +30,22 @@ async function attempt(context: DockerContext, sandboxId: string): Promise<Sandb
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
   if (!HAVE_PROCESSES.has(row.state)) return tierOfState(row.state);
   const container = row.state === 'hibernated' ? await pastCheckpoint(context, row) : await engine.inspect(row.containerName);
-  if (row.state === 'hibernated' && container?.status === 'hibernated') return 'hibernated';
+  if (row.state === 'hibernated' && container?.status === 'hibernated') return onDisk(context, row);
   if (container === undefined || container.status === 'ended') {
     await rows.change(sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
     return undefined;
   }
   const checkpoints = await checkpointsFor(context, sandboxId, container);
   if (checkpoints === undefined) return 'cannot';
-  const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated' });
+  // It has its memory until the checkpoint is complete.
+  const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated', promisedFor: 'rest' });
   return resting && putToDisk(context, resting, { container, checkpoints });
+}
+
+/** The worker that put it to disk may have died before it gave its memory back. */
+async function onDisk({ rows }: DockerContext, row: SandboxRow): Promise<SandboxTier> {
+  if (row.promised?.for === 'rest') await rows.release(row.sandboxId, row);
+  return 'hibernated';
 }
 
 /** Undefined when this container cannot be hibernated here. */
@@ -84,6 +91,7 @@ async function settle(context: DockerContext, { sandboxId, generation }: Sandbox
   await pastCheckpoint(context, { containerName: container.id, generation });
   const [, ...older] = await checkpoints.list(container.id);
   for (const name of older) await checkpoints.remove(container.id, name);
+  await rows.release(sandboxId, { generation });
   const now = await rows.get(sandboxId);
   if (now?.generation !== generation && (now?.state === 'running' || now?.state === 'frozen')) return (await bringUpSandbox(context, sandboxId, 'wake')).tier;
   log.info({ sandboxId }, 'sandbox hibernated');

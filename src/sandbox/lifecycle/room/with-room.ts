@@ -1,0 +1,98 @@
+import { failure, isFailure, type ErrorValues } from '../../../contracts/errors.ts';
+import type { WaitsForRoom } from '../../../contracts/hosts/room.ts';
+import type { DockerContext } from '../base/docker-context.ts';
+import { retire } from '../pool/drain-pools.ts';
+
+/** Who needs memory of a host. */
+export interface Asking {
+  sandboxId: string;
+  conversationId?: string;
+  tenantId: string;
+  /** The runtime that its sandbox has to have, if any. */
+  runtime?: string;
+  /** Any host may take it, not only this one. */
+  anywhere?: boolean;
+}
+
+const MEBIBYTE = 2 ** 20;
+/** Who waits asks again after a tenth of the time that it has waited, within these limits. Milliseconds. */
+const ASK_AGAIN_MS = { least: 1000, most: 5000 };
+
+/**
+ * Does what takes memory of this host. When there is none, gives up warm sandboxes, and repeats it.
+ * @throws HOST_FULL when it has to come again, HOST_WAIT_OVER, SANDBOX_TOO_LARGE
+ */
+export async function withRoom<T>(context: DockerContext, asking: Asking, take: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await take();
+    } catch (error) {
+      if (!isFailure(error, 'HOST_FULL')) throw error;
+      const full = error.values as ErrorValues<'HOST_FULL'>;
+      if (!(await giveUpWarm(context, full))) throw await standInLine(context, asking, full);
+    }
+  }
+}
+
+/** Removes one warm sandbox of this host, where memory is missing. False when there is none. */
+async function giveUpWarm(context: DockerContext, { neededMb, promisedMb, allowedMb }: ErrorValues<'HOST_FULL'>): Promise<boolean> {
+  if (Number(neededMb) > Number(allowedMb) || Number(promisedMb) + Number(neededMb) <= Number(allowedMb)) return false;
+  const [warm] = await context.poolRows.unclaimed(context.hostId);
+  if (!warm) return false;
+  await retire(context, warm, 'another sandbox needs its memory');
+  return true;
+}
+
+/** Takes a place in the line, or keeps it. Returns the error with which the caller learns how it goes on. */
+export async function standInLine(context: DockerContext, asking: Asking, full: ErrorValues<'HOST_FULL'>): Promise<Error> {
+  const { line, hostId, hostWaitMs } = context;
+  const { sandboxId, conversationId, tenantId, runtime, anywhere } = asking;
+  const waits = waitsIn(full);
+  const { neededMb, host, promisedMb, allowedMb } = waits;
+  if (neededMb > allowedMb) return failure('SANDBOX_TOO_LARGE', { sandboxId, neededMb, host, allowedMb });
+  const waiter = conversationId ?? sandboxId;
+  const { waitedMs, isNew } = await line.stand({
+    waiter,
+    tenantId,
+    waits,
+    ...(conversationId !== undefined && { conversationId }),
+    ...(!anywhere && { hostId }),
+    ...(anywhere && runtime !== undefined && { runtime }),
+  });
+  if (waitedMs >= hostWaitMs) {
+    await line.leave(waiter);
+    return failure('HOST_WAIT_OVER', { sandboxId, waited: Math.round(waitedMs / 1000), neededMb, host, promisedMb, allowedMb });
+  }
+  if (isNew) await tell(context, waiter, conversationId, waits);
+  const error = failure('HOST_FULL', { ...full, sandboxId });
+  const untilOver = Math.max(1, hostWaitMs - waitedMs);
+  return Object.assign(error, { values: { ...error.values, retryAfterMs: Math.min(untilOver, againAfter(waitedMs)) } });
+}
+
+/** The log of the conversation says it once for each wait. */
+async function tell({ line, events, log }: DockerContext, waiter: string, conversationId: string | undefined, waits: WaitsForRoom): Promise<void> {
+  try {
+    if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.waiting', data: waits }]);
+    await line.told(waiter);
+  } catch (error) {
+    log.warn({ conversationId, err: error }, 'the log of the conversation does not say that it waits for memory');
+  }
+}
+
+function waitsIn({ neededMb, host, promisedMb, allowedMb, ahead }: ErrorValues<'HOST_FULL'>): WaitsForRoom {
+  return { neededMb: Number(neededMb), host: String(host), promisedMb: Number(promisedMb), allowedMb: Number(allowedMb), ahead: Number(ahead) };
+}
+
+function againAfter(waitedMs: number): number {
+  return Math.round(Math.min(ASK_AGAIN_MS.most, Math.max(ASK_AGAIN_MS.least, waitedMs / 10)));
+}
+
+/** The memory limits of all as an error, for a sandbox for which no host has room. */
+export function fullAs(
+  sandboxId: string,
+  neededMb: number,
+  { hostId, allowedBytes = 0, roomBytes = 0 }: { hostId: string; allowedBytes?: number; roomBytes?: number },
+) {
+  const allowedMb = Math.floor(allowedBytes / MEBIBYTE);
+  return { sandboxId, neededMb, host: hostId, promisedMb: Math.max(0, allowedMb - Math.floor(roomBytes / MEBIBYTE)), allowedMb, ahead: 0 };
+}

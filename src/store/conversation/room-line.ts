@@ -1,0 +1,59 @@
+import type { WaitsForRoom } from '../../contracts/hosts/room.ts';
+import type { Database } from '../database/database.ts';
+import { toJsonText } from '../database/json-text.ts';
+
+/** One that waits for memory: a conversation, or a sandbox that has none. */
+export interface RoomWaiter {
+  waiter: string;
+  conversationId?: string;
+  tenantId: string;
+  /** Absent for one that any host may take. */
+  hostId?: string;
+  /** Absent when any will do. */
+  runtime?: string;
+  waits: WaitsForRoom;
+}
+
+/** Those that wait for memory of hosts. Their order counts where rows of sandboxes are changed; what takes memory takes its waiter out of the line. */
+export interface RoomLine {
+  /** Takes a place in the line, or keeps it. Who has not asked for half a minute has left it, and begins anew. `isNew`: its conversation does not know of the wait. */
+  stand(waiter: RoomWaiter): Promise<{ waitedMs: number; isNew: boolean }>;
+  /** The conversation knows of the wait. */
+  told(waiter: string): Promise<void>;
+  leave(waiter: string): Promise<void>;
+  /** Removes those that left it long ago. */
+  forget(): Promise<void>;
+}
+
+const STAND = `insert into room_waits as w (waiter, conversation_id, tenant_id, host_id, runtime, memory_bytes, waits)
+  values ($1, $2, $3, $4, $5, $6, $7::json)
+  on conflict (waiter) do update set host_id = excluded.host_id, runtime = excluded.runtime, memory_bytes = excluded.memory_bytes, waits = excluded.waits,
+    seen_at = clock_timestamp(), told = w.told and longshore_is_in_line(w),
+    number = case when longshore_is_in_line(w) then w.number else nextval('room_wait_numbers') end,
+    asked_at = case when longshore_is_in_line(w) then w.asked_at else clock_timestamp() end
+  returning not told as is_new, extract(epoch from clock_timestamp() - asked_at)::float8 * 1000 as waited_ms`;
+const FORGET = "delete from room_waits where seen_at < clock_timestamp() - interval '1 hour'";
+
+/** What a conversation waits for, as a sub-select; null while it does not. */
+export function roomWait(conversationId: string): string {
+  return `select w.waits from room_waits w where w.waiter = ${conversationId} and longshore_is_in_line(w)`;
+}
+
+export function createRoomLine({ database }: { database: Database }): RoomLine {
+  return {
+    async stand({ waiter, conversationId, tenantId, hostId, runtime, waits }) {
+      const values = [waiter, conversationId ?? null, tenantId, hostId ?? null, runtime ?? null, waits.neededMb * 2 ** 20, toJsonText(waits)];
+      const [row] = await database.query<{ is_new: boolean; waited_ms: number }>('roomLine.stand', STAND, values);
+      return { waitedMs: row?.waited_ms ?? 0, isNew: row?.is_new === true };
+    },
+    async told(waiter) {
+      await database.query('roomLine.told', 'update room_waits set told = true where waiter = $1', [waiter]);
+    },
+    async leave(waiter) {
+      await database.query('roomLine.leave', 'delete from room_waits where waiter = $1', [waiter]);
+    },
+    async forget() {
+      await database.query('roomLine.forget', FORGET, []);
+    },
+  };
+}
