@@ -5,6 +5,7 @@ import { createForks, type Forks } from './forks.ts';
 import { createImports, type Imports } from './imports.ts';
 import { createMedia, type MediaRows } from './media.ts';
 import { createPlans, type Plans } from './plans.ts';
+import { createPluginTimers, type PluginTimers } from './plugin-timers.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
 import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
 import { createTreePlaces, type TreePlaces } from './tree-places.ts';
@@ -17,6 +18,7 @@ export interface RowsOfConversations {
   imports: Imports;
   media: MediaRows;
   plans: Plans;
+  pluginTimers: PluginTimers;
   sandboxUses: SandboxUses;
   skills: SkillRows;
   treePlaces: TreePlaces;
@@ -30,6 +32,7 @@ export function createRowsOfConversations(parts: { database: Database; announcer
     imports: createImports(parts),
     media: createMedia(parts),
     plans: createPlans(parts),
+    pluginTimers: createPluginTimers(parts),
     sandboxUses: createSandboxUses(parts),
     skills: createSkillRows(parts),
     treePlaces: createTreePlaces(parts),
