@@ -1,6 +1,6 @@
 import { MOST_TIMERS, type PluginTimer } from '../../../src/store/conversation/plugin-timers.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { newConversation, newId, useTestStore } from '../support.ts';
+import { BY, newConversation, newId, useTestStore } from '../support.ts';
 
 let store: Store;
 useTestStore((opened) => ({ store } = opened));
