@@ -1,16 +1,6 @@
+import { MOST_TIMERS, type PluginTimer } from '../../contracts/plugins/timer.ts';
 import type { Database } from '../database/database.ts';
 import { toJsonText } from '../database/json-text.ts';
-
-/** A timer of a plugin, for one conversation. */
-export interface PluginTimer {
-  /** Unique among those of the plugin in the conversation. */
-  timerId: string;
-  /** Milliseconds since 1970. */
-  dueMs: number;
-  text: string;
-  /** The conversation has one such timer of the plugin at most: another one replaces it. */
-  temporary: boolean;
-}
 
 export interface PluginInConversation {
   pluginId: string;
@@ -25,9 +15,6 @@ export interface DueTimer extends PluginInConversation {
   turnId?: string;
 }
 
-/** How many timers of a plugin may wait in a conversation, or be set there within an hour. */
-export const MOST_TIMERS = 100;
-
 /** Timers that plugins have set. */
 export interface PluginTimers {
   /** Sets a timer; the same id is one timer, also when it is over. `full`: `MOST_TIMERS` are reached. */
@@ -41,7 +28,7 @@ export interface PluginTimers {
   /** Says that one went off. */
   wentOff(timer: DueTimer): Promise<void>;
   /** Removes those that have been over for a day, and those of closed conversations. */
-  forget(): Promise<void>;
+  sweep(): Promise<void>;
 }
 
 const SET = `select longshore_set_plugin_timer($1, $2, $3, to_timestamp($4::float8 / 1000), $5::json #>> '{}', $6, $7) as outcome`;
@@ -58,7 +45,7 @@ const DUE = `select t.conversation_id as "conversationId", t.plugin_id as "plugi
   order by t.due_at, t.timer_id limit $1`;
 const WENT_OFF = `update plugin_timers set over_at = clock_timestamp(), text = ''
   where conversation_id = $1 and plugin_id = $2 and timer_id = $3 and over_at is null`;
-const FORGET = `delete from plugin_timers t where t.over_at < clock_timestamp() - interval '1 day'
+const SWEEP = `delete from plugin_timers t where t.over_at < clock_timestamp() - interval '1 day'
   or (t.over_at is null and exists (select from conversations c where c.conversation_id = t.conversation_id and c.state = 'closed'))`;
 
 export function createPluginTimers({ database }: { database: Database }): PluginTimers {
@@ -79,8 +66,8 @@ export function createPluginTimers({ database }: { database: Database }): Plugin
     async wentOff({ conversationId, pluginId, timerId }) {
       await database.query('pluginTimers.wentOff', WENT_OFF, [conversationId, pluginId, timerId]);
     },
-    async forget() {
-      await database.query('pluginTimers.forget', FORGET, []);
+    async sweep() {
+      await database.query('pluginTimers.sweep', SWEEP, []);
     },
   };
 }

@@ -1,11 +1,17 @@
-import { MOST_TIMERS, type PluginTimer } from '../../../src/store/conversation/plugin-timers.ts';
+import { MOST_TIMERS, type PluginTimer } from '../../../src/contracts/plugins/timer.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { BY, newConversation, newId, useTestStore } from '../support.ts';
 
 let store: Store;
 useTestStore((opened) => ({ store } = opened));
 
-const timer = (timerId: string, fields: Partial<PluginTimer> = {}): PluginTimer => ({ timerId, dueMs: Date.now() - 1000, text: timerId, temporary: false, ...fields });
+const timer = (timerId: string, fields: Partial<PluginTimer> = {}): PluginTimer => ({
+  timerId,
+  dueMs: Date.now() - 1000,
+  text: timerId,
+  temporary: false,
+  ...fields,
+});
 const later = Date.now() + 3_600_000;
 const idsOf = (timers: { timerId: string }[]) => timers.map(({ timerId }) => timerId);
 const place = async (pluginId = 'tides') => ({ pluginId, conversationId: await newConversation(store) });
@@ -86,6 +92,6 @@ test('a closed conversation and an unknown one take no timer, and one of a close
   expect(await dueIn(at.conversationId)).toEqual([]);
   expect(await store.pluginTimers.set(at, timer('two'))).toBe('closed');
   expect(await store.pluginTimers.set({ ...at, conversationId: newId('conv') }, timer('two'))).toBe('closed');
-  await store.pluginTimers.forget();
+  await store.pluginTimers.sweep();
   expect(await store.pluginTimers.waiting(at)).toEqual([]);
 });

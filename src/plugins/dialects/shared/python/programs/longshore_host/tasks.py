@@ -39,7 +39,7 @@ class Tasks:
             raise QuestionFailed('there is no worker here')
         if self._loading is not None and asyncio.current_task() is self._loading:
             raise QuestionFailed('the plugin is still being loaded; do this in a task that it starts (asyncio.create_task)')
-        question = {'id': os.urandom(16).hex(), 'what': what, 'args': list(args)}
+        question: dict[str, Any] = {'id': os.urandom(16).hex(), 'what': what, 'args': list(args)}
         size = _size_of(question)
         if size > LARGEST:
             raise QuestionFailed(f'this has {size} bytes; at most {LARGEST} are allowed outside of a call')
