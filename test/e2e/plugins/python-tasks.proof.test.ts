@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Chat } from '../../../src/client.ts';
+import { saidIn } from '../../../src/contracts/transcript.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { canInstall } from '../../support/python-packages.ts';
@@ -16,13 +17,13 @@ let worker: WorkerProcess;
 beforeAll(async () => {
   installation = await installAgents({
     ringer: withBell([
-      python("print(remind(1, 'high tide'), remind(3600, 'low tide'), remind(-60 * 60, 'past'))"),
+      python("print(remind(8, 'high tide'), remind(3600, 'low tide'), remind(-60 * 60, 'past'))"),
       { say: 'Set.' },
       { say: 'Rung.' },
       python('print(pending(), forget(), pending())'),
       { say: 'Forgotten.' },
     ]),
-    sleeper: withBell([python("print(remind(5, 'the ferry leaves'))"), { say: 'Set.' }, { say: 'Rung.' }]),
+    sleeper: withBell([python("print(remind(8, 'the ferry leaves'))"), { say: 'Set.' }, { say: 'Rung.' }]),
     speaker: withBell([python("print(later('one'))"), { say: 'Begun.' }]),
     lighter: { plugins: [LAMP], tools: ['harbour.lamp:*'], steps: [{ call: 'harbour.lamp:later', with: { text: 'light' } }, { say: 'Begun.' }] },
     other: { tools: ['code:*'], steps: [{ say: 'Hello.' }] },
@@ -35,7 +36,7 @@ afterAll(async () => {
 const start = (agent: string, tenant?: string) =>
   installation.longshore.start({ agent, user: 'user-1', message: 'Begin.', ...(tenant !== undefined && { tenant }) });
 const within = (pluginId: string, command: string) => withinPlugin(installation, pluginId, 'default', command);
-const said = async (chat: Chat) => (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'assistant' ? [entry.text] : [])).filter(Boolean);
+const said = async (chat: Chat) => (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'assistant' ? [saidIn(entry)] : []));
 const notesOf = async (chat: Chat) => (await chat.transcript()).flatMap(({ entry }) => (entry.role === 'note' ? [entry.text] : []));
 const linesOf = async (chat: Chat) => (await resultsOf(chat)).map((result) => textIn(result, 'stdout').trimEnd());
 const rung = (text: string) =>
