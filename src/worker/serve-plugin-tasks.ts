@@ -7,6 +7,8 @@ import { createAnswerTask, type TaskParts } from '../tool-calls/tasks/answer-tas
 import { fireTimers } from '../tool-calls/tasks/fire-timers.ts';
 
 const LOOK_EVERY_MS = 1_000;
+/** After a failure. */
+const RETRY_MS = 10_000;
 
 interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
   store: TaskParts['store'] & Pick<Store, 'sandboxes'>;
@@ -19,19 +21,25 @@ interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
 export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   const { log } = parts;
   const answer = createAnswerTask(parts);
-  const visits = new Map<string, Promise<void>>();
-  const visit = (sandboxId: string, pluginId: string, tenantId: string): void => {
-    // One that takes long does not keep the others waiting.
-    if (visits.has(sandboxId)) return;
-    const visiting = parts.registry.plugin(pluginId)?.answerTasks?.(tenantId, answer) ?? Promise.resolve();
-    const ended = visiting
-      .catch((error: unknown) => log.info({ plugin: pluginId, sandboxId, err: error }, 'what tasks of a plugin ask could not be answered; this is tried again'))
-      .finally(() => visits.delete(sandboxId));
-    visits.set(sandboxId, ended);
+  const atWork = new Map<string, Promise<void>>();
+  const restsUntil = new Map<string, number>();
+  /** Work that takes long, or fails, does not keep the other work waiting. */
+  const begin = (name: string, about: object, work: () => Promise<void>): void => {
+    if (atWork.has(name) || (restsUntil.get(name) ?? 0) > Date.now()) return;
+    restsUntil.delete(name);
+    const ended = work()
+      .catch((error: unknown) => {
+        restsUntil.set(name, Date.now() + RETRY_MS);
+        log.info({ ...about, err: error }, 'what plugins want outside of calls could not be done; this is tried again');
+      })
+      .finally(() => atWork.delete(name));
+    atWork.set(name, ended);
   };
   const look = async () => {
-    await fireTimers(parts).catch((error: unknown) => log.debug({ err: error }, 'timers of plugins that are due could not be looked up'));
-    for (const { sandboxId, pluginId, tenantId } of await running(parts)) visit(sandboxId, pluginId, tenantId);
+    begin('timers', {}, () => fireTimers(parts));
+    for (const { sandboxId, pluginId, tenantId } of await running(parts)) {
+      begin(sandboxId, { plugin: pluginId, sandboxId }, async () => parts.registry.plugin(pluginId)?.answerTasks?.(tenantId, answer));
+    }
   };
   let looking: Promise<void> | undefined;
   const timer = setInterval(() => {
@@ -43,7 +51,7 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
     async stop() {
       clearInterval(timer);
       await looking;
-      await Promise.all(visits.values());
+      await Promise.all(atWork.values());
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { Logger } from '../../platform/log.ts';
 import type { DueTimer } from '../../store/conversation/plugin-timers.ts';
 import type { Store } from '../../store/store.ts';
 import { tellOnce, wakeIdOf, type TaskParts } from './answer-task.ts';
@@ -7,17 +6,13 @@ const AT_ONCE = 100;
 
 interface Parts extends Pick<TaskParts, 'wake'> {
   store: Pick<Store, 'events' | 'transcript' | 'pluginTimers'>;
-  log: Logger;
 }
 
 /** Gives timers of plugins that are due to their conversations, as notes that wake them: once each, also when this is cut off and another worker repeats it. */
 export async function fireTimers(parts: Parts): Promise<void> {
-  for (const timer of await parts.store.pluginTimers.due(AT_ONCE)) {
-    const { conversationId, pluginId } = timer;
-    await fire(parts, timer).catch((error: unknown) =>
-      parts.log.warn({ conversationId, plugin: pluginId, err: error }, 'a timer of a plugin could not be given to its conversation; this is tried again'),
-    );
-  }
+  const failures: unknown[] = [];
+  for (const timer of await parts.store.pluginTimers.due(AT_ONCE)) await fire(parts, timer).catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
 }
 
 async function fire({ store, wake }: Parts, timer: DueTimer): Promise<void> {

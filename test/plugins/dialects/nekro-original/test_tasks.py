@@ -44,6 +44,21 @@ def test_a_question_is_given_until_it_is_answered_and_a_file_says_so(tmp_path: P
     run(work())
 
 
+def test_a_thread_with_a_loop_of_its_own_is_answered_too(tmp_path: Path) -> None:
+    mark = tmp_path / 'asks'
+    tasks = Tasks(str(mark))
+
+    async def work() -> None:
+        asking = asyncio.ensure_future(asyncio.to_thread(lambda: asyncio.run(tasks.ask('send', 'a'))))
+        while not mark.exists():
+            await asyncio.sleep(0.001)
+        (question,) = tasks.exchange({})['questions']
+        tasks.exchange({question['id']: {'ok': 'done'}})
+        assert await asking == 'done'
+
+    run(work())
+
+
 def test_a_process_begins_without_the_file_of_an_earlier_one(tmp_path: Path) -> None:
     mark = tmp_path / 'asks'
     mark.write_text('')

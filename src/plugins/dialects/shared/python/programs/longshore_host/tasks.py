@@ -60,16 +60,13 @@ class Tasks:
         """Takes answers, and gives the questions that wait, oldest first, as many as a message can hold."""
         for question_id, answer in answers.items():
             _, answered = self._waiting.pop(question_id, (None, None))
-            if answered is None or answered.done():
-                continue
-            if 'error' in answer:
-                answered.set_exception(QuestionFailed(str(answer['error'])))
-            else:
-                answered.set_result(answer.get('ok'))
+            # A plugin may have loops of its own in threads.
+            if answered is not None:
+                answered.get_loop().call_soon_threadsafe(_settle, answered, answer)
         self._show()
         given: list[dict[str, Any]] = []
         size = 0
-        for question, _ in self._waiting.values():
+        for question, _ in tuple(self._waiting.values()):
             size += _size_of(question)
             if given and size > _MOST_BYTES:
                 break
@@ -87,6 +84,15 @@ class Tasks:
         elif not os.path.exists(self._mark):
             with open(self._mark, 'w', encoding='utf-8'):
                 pass
+
+
+def _settle(answered: asyncio.Future[Any], answer: dict[str, Any]) -> None:
+    if answered.done():
+        return
+    if 'error' in answer:
+        answered.set_exception(QuestionFailed(str(answer['error'])))
+    else:
+        answered.set_result(answer.get('ok'))
 
 
 def _size_of(question: dict[str, Any]) -> int:
