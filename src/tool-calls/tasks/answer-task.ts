@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Agent } from '../../contracts/agent.ts';
-import type { Json } from '../../contracts/json.ts';
-import { TOO_MANY_TIMERS } from '../../contracts/plugins/timer.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import { TOO_MANY_TIMERS, type PluginTimer } from '../../contracts/plugins/timer.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { TaskRefused, type AnswerTask, type TaskQuestion, type TaskWish } from '../../plugins/api/task-question.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
+import type { PluginInConversation } from '../../store/conversation/plugin-timers.ts';
 import type { Store } from '../../store/store.ts';
 import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
 import { createAllowance } from './allowance.ts';
@@ -39,7 +40,7 @@ async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenant
   const row = await store.conversations.get(conversationId);
   // Of a conversation of another tenant, it learns nothing.
   if (row?.tenantId !== tenantId) throw new TaskRefused(`there is no conversation "${conversationId}"`);
-  if (row.state === 'closed') throw new TaskRefused(`the conversation "${conversationId}" is closed`);
+  if (row.state === 'closed') throw isClosed(conversationId);
   const agent = agents.get(row.agentId);
   if (!agent || !hasPlugin(registry, agent, pluginId)) throw new TaskRefused(`the agent of the conversation "${conversationId}" does not have this plugin`);
   const turnId = await store.transcript.newestTurn(conversationId);
@@ -69,19 +70,28 @@ async function fulfil(parts: TaskParts, { pluginId, id, wish }: TaskQuestion, tu
       if (wish.wake) await parts.wake(conversationId, wakeIdOf('task', pluginId, id));
       return true;
     case 'set-timer':
-      if ((await pluginTimers.set(place, { ...wish.timer, timerId: `task-${id}` })) === 'full') throw new TaskRefused(TOO_MANY_TIMERS);
+      await setTimer(parts, place, { ...wish.timer, timerId: `task-${id}` });
       return true;
     case 'clear-timers':
       await pluginTimers.clear(place, wish.temporary === undefined ? {} : { temporary: wish.temporary });
       return true;
-    case 'timers':
-      return (await pluginTimers.waiting(place)).map(({ timerId, dueMs, text, temporary }) => ({
-        id: timerId,
-        due: Math.floor(dueMs / 1000),
-        text,
-        temporary,
-      }));
+    default:
+      return (await pluginTimers.waiting(place)).map(asPluginsHaveThem);
   }
+}
+
+async function setTimer({ store }: TaskParts, place: PluginInConversation, timer: PluginTimer): Promise<void> {
+  const outcome = await store.pluginTimers.set(place, timer);
+  if (outcome === 'full') throw new TaskRefused(TOO_MANY_TIMERS);
+  if (outcome === 'closed') throw isClosed(place.conversationId);
+}
+
+function isClosed(conversationId: string): TaskRefused {
+  return new TaskRefused(`the conversation "${conversationId}" is closed`);
+}
+
+function asPluginsHaveThem({ timerId, dueMs, text, temporary }: PluginTimer): JsonObject {
+  return { id: timerId, due: Math.floor(dueMs / 1000), text, temporary };
 }
 
 interface Origin {

@@ -59,7 +59,7 @@ function bench({ full = false } = {}) {
   const wake = async (conversationId: string, wakeId: string) => void woken.push(`${conversationId} ${wakeId}`);
   const answer = createAnswerTask({ store, registry, agents, wake } as never);
   const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json> =>
-    answer({ pluginId: 'tides', tenantId: 'north', id: idOf(number), wish: { ...wish, conversationId } as TaskWish });
+    answer({ pluginId: 'tides', tenantId: 'north', id: idOf(number), wish: { ...wish, conversationId } });
   return { ask, entries, events, woken, did, fire: () => fireTimers({ store, wake } as never), store };
 }
 
@@ -140,7 +140,8 @@ test('tasks give a conversation so much an hour, and what is asked again is not 
 
 test('an allowance is for an hour, and for each name', () => {
   let now = 0;
-  const { take } = createAllowance(2, () => now);
+  const allowance = createAllowance(2, () => now);
+  const take = (name: string, id: string, count: number) => allowance.take(name, id, count);
   expect([take('a', '1', 1), take('a', '2', 2), take('a', '3', 1), take('a', '4', 1), take('b', '1', 2)]).toEqual([true, false, true, false, true]);
   now = 3_600_000;
   expect([take('a', '5', 2), take('a', '6', 1)]).toEqual([true, false]);

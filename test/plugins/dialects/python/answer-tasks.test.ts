@@ -6,7 +6,7 @@ const idOf = (number: number) => number.toString(16).padStart(32, '0');
 const asks = (number: number, what: string, ...args: Json[]) => ({ id: idOf(number), what, args });
 
 /** A process whose tasks ask this, one list for each request. */
-function bench(lists: object[][], { asked = true, runs = true, answer = async (): Promise<Json> => true as Json } = {}) {
+function bench(lists: object[][], { asked = true, runs = true, answer = async (): Promise<Json> => true } = {}) {
   const wishes: TaskQuestion[] = [];
   const given: JsonObject[] = [];
   const forgotten: string[] = [];
