@@ -26,7 +26,7 @@ export async function measurePythonPlugins(parts: BenchParts): Promise<Benchmark
   const { sandboxes, store, stack, log } = parts;
   const directory = join(stack.config.LONGSHORE_HOME, 'python');
   const { LONGSHORE_HOST_ID: hostId, LONGSHORE_SANDBOX_IMAGE: image } = stack.config;
-  const given = { sandboxes, rows: store.sandboxes, hostId, image, directory, idleMs: 0, log };
+  const given = { sandboxes, rows: store.sandboxes, timers: store.pluginTimers, hostId, image, directory, idleMs: 0, log };
   try {
     const plugin = await maibot.loader?.load({ name: 'bench', root: PLUGIN, isTrusted: false, sandboxes: async () => given });
     if (!plugin) throw new Error('the plugin is not loaded');

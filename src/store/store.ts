@@ -138,6 +138,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     messageOf(conversationId: string, turnId: string): Promise<StoredEntry | undefined>;
     /** The turn that answers a message of the user, or has. */
     turnOf(conversationId: string, messageId: string): Promise<string | undefined>;
+    /** The turn of its newest entry; undefined when it has none. */
+    newestTurn(conversationId: string): Promise<string | undefined>;
   };
   compactions: CompactionRows;
   toolCalls: {

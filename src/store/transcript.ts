@@ -54,6 +54,8 @@ const ANSWER_OF = `select entry from transcript where conversation_id = $1 and k
 
 const TURN_OF = `select turn_id from transcript where conversation_id = $1 and key = $2 and entry->>'role' = 'user'`;
 
+const NEWEST_TURN = `select turn_id from transcript where conversation_id = $1 order by seq desc limit 1`;
+
 interface Row {
   seq: number;
   turn_id: string;
@@ -104,6 +106,10 @@ export function createTranscript({ database }: { database: Database }): Store['t
     },
     async turnOf(conversationId, messageId) {
       const [row] = await database.query<{ turn_id: string }>('transcript.turnOf', TURN_OF, [conversationId, messageId]);
+      return row?.turn_id;
+    },
+    async newestTurn(conversationId) {
+      const [row] = await database.query<{ turn_id: string }>('transcript.newestTurn', NEWEST_TURN, [conversationId]);
       return row?.turn_id;
     },
   };

@@ -28,6 +28,7 @@ import { createSubAgentCalls } from './sub-agent-calls.ts';
 import { startSweepingPlaces, turnLimits } from './turn-places.ts';
 import { serviceLinks } from './service-links.ts';
 import { workerDataConverter } from './worker-data-converter.ts';
+import { startPluginTasks } from './serve-plugin-tasks.ts';
 import { createWebhookWorker } from './webhook-worker.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
@@ -70,6 +71,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
       const draining = startDraining(options);
+      const tasks = startPluginTasks({ ...options, wake: starting.wake });
       const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
       try {
         await runTogether(workers.conversations);
@@ -81,6 +83,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
           draining.stop(),
           workers.described.stop(),
           backups.stop(),
+          tasks.stop(),
           workers.host[Symbol.asyncDispose](),
           workers.kept?.[Symbol.asyncDispose](),
         ]);
@@ -167,7 +170,8 @@ function conversationsOn(client: Client, { store, agents, config }: WorkerOption
   const forks = { tell: (sourceId: string, fork: ForkedSignal) => signal(sourceId, 'forked', fork) };
   const places = { limits: turnLimits(config), tell: ({ conversationId, turnId }: PlacedTurn) => signal(conversationId, 'turnHasPlace', { turnId }) };
   const questions = { tell: (conversationId: string, asks: ServerAsks<ProposedCall>) => signal(conversationId, 'serverAsks', asks) };
-  return { startConversation: start, subAgents: createSubAgentCalls(signal, start, send), forks, questions, places };
+  const wake = (conversationId: string, wakeId: string) => signal(conversationId, 'wake', { callId: wakeId });
+  return { startConversation: start, subAgents: createSubAgentCalls(signal, start, send), forks, questions, places, wake };
 }
 
 async function connectTo({ TEMPORAL_ADDRESS: address }: Pick<Config, 'TEMPORAL_ADDRESS'>): Promise<NativeConnection> {

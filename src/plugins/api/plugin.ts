@@ -1,6 +1,7 @@
 /** The types of a plugin: what it declares, its definition, and what it is given. */
 import type { JsonObject } from '../../contracts/json.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import type { AnswerTask } from './task-question.ts';
 import type { PluginStore } from './tool-context.ts';
 import type { Tool } from './tool.ts';
 
@@ -86,6 +87,8 @@ export interface PluginDetails {
   updateConfig?(scope: 'self' | 'bot' | 'model', data: JsonObject, version: string): Promise<void>;
   /** Replaces the hosts that it may reach, at once, when operators have changed their grants. Only for a plugin with a network of its own. */
   setNetwork?(hosts: readonly string[]): Promise<void>;
+  /** Answers what tasks in its sandbox of a tenant, which runs on this host, ask now. Only for plugins in sandboxes of their own. */
+  answerTasks?(tenantId: string, answer: AnswerTask): Promise<void>;
   /** Set by the host for plugins in isolated processes: true while these are ended because no conversation uses the plugin. */
   isAsleep?(): boolean;
 }

@@ -5,6 +5,7 @@ import { createForks, type Forks } from './forks.ts';
 import { createImports, type Imports } from './imports.ts';
 import { createMedia, type MediaRows } from './media.ts';
 import { createPlans, type Plans } from './plans.ts';
+import { createPluginTimers, type PluginTimers } from './plugin-timers.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
 import { createRoomLine, type RoomLine } from './room-line.ts';
 import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
@@ -20,6 +21,7 @@ export interface RowsOfConversations {
   plans: Plans;
   /** Those that wait for memory of hosts. */
   roomLine: RoomLine;
+  pluginTimers: PluginTimers;
   sandboxUses: SandboxUses;
   skills: SkillRows;
   treePlaces: TreePlaces;
@@ -34,6 +36,7 @@ export function createRowsOfConversations(parts: { database: Database; announcer
     media: createMedia(parts),
     plans: createPlans(parts),
     roomLine: createRoomLine(parts),
+    pluginTimers: createPluginTimers(parts),
     sandboxUses: createSandboxUses(parts),
     skills: createSkillRows(parts),
     treePlaces: createTreePlaces(parts),

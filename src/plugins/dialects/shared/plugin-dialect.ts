@@ -77,6 +77,7 @@ export type OpenPluginSandboxes = (this: void) => Promise<PluginSandboxes>;
 export interface PluginSandboxes {
   sandboxes: Pick<Sandboxes, 'open' | 'destroy' | 'setEgress'>;
   rows: Pick<Store['sandboxes'], 'get' | 'list' | 'prolong' | 'remove'>;
+  timers: Pick<Store['pluginTimers'], 'set' | 'waiting' | 'clear'>;
   hostId: string;
   /** The image of the sandboxes. */
   image: string;

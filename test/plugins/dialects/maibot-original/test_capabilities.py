@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from longshore_host.calls import Call, current
+from longshore_host.questions import QuestionFailed
+from longshore_host.tasks import tasks
 from longshore_maibot.capabilities import Capabilities
 from longshore_maibot.refused import CapabilityRefused
 from longshore_maibot.scan_source import scan
@@ -38,24 +40,32 @@ def test_what_is_sent_during_a_call_is_kept_in_its_order() -> None:
     assert call.sent == [{'type': 'text', 'text': 'one'}, image, {'type': 'text', 'text': 'two'}, image]
 
 
-@pytest.mark.parametrize(
-    ('call', 'stream', 'message'),
-    [
-        (None, 'conv_1', 'a plugin can send to the user only during a call of one of its tools'),
-        (Call('conv_1'), 'conv_2', 'the stream conv_2 is not the one of this call'),
-    ],
-)
-def test_nothing_is_sent_to_another_conversation_or_outside_of_a_call(call: Call | None, stream: str, message: str) -> None:
-    with pytest.raises(CapabilityRefused, match=f'^{message}$'):
-        ask(call, 'send.text', text='one', stream_id=stream)
+def test_a_call_sends_nothing_to_another_conversation() -> None:
+    with pytest.raises(CapabilityRefused, match=r'^the stream conv_2 is not the one of this call$'):
+        ask(Call('conv_1'), 'send.text', text='one', stream_id='conv_2')
 
 
-def test_a_call_that_is_over_sends_nothing() -> None:
+def test_a_task_sends_to_any_conversation_that_it_names_and_one_of_a_call_to_that_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     call = Call('conv_1')
     call.over = True
-    with pytest.raises(CapabilityRefused, match='only during a call'):
-        ask(call, 'send.text', text='late', stream_id='conv_1')
+    asked: list[Any] = []
+
+    async def ask_worker(*question: Any) -> None:
+        asked.append(question)
+        if question[1] == 'conv_closed':
+            raise QuestionFailed('the conversation "conv_closed" is closed')
+
+    monkeypatch.setattr(tasks, 'ask', ask_worker)
+    assert ask(call, 'send.text', text='one', stream_id='') == {'success': True, 'sent': True}
+    ask(call, 'send.text', text='two', stream_id='conv_2')
+    ask(None, 'send.hybrid', segments=[{'type': 'text', 'content': 'three'}, {'type': 'image', 'content': PNG}], stream_id='conv_2')
+    one, two, three = ({'type': 'text', 'text': text} for text in ('one', 'two', 'three'))
+    assert asked == [('send', 'conv_1', one), ('send', 'conv_2', two), ('send', 'conv_2', three, {'type': 'image', 'mediaType': 'image/png', 'data': PNG})]
     assert call.sent == []
+    with pytest.raises(CapabilityRefused, match=r'^the conversation "conv_closed" is closed$'):
+        ask(None, 'send.text', text='late', stream_id='conv_closed')
+    with pytest.raises(CapabilityRefused, match=r'^stream_id has to name a conversation outside of a call$'):
+        ask(None, 'send.text', text='late')
 
 
 def test_what_cannot_be_a_part_of_a_text_is_sent_as_far_as_it_can_be_shown() -> None:

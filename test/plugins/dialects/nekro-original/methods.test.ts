@@ -34,6 +34,7 @@ function described(fields: object): Described {
     collects: false,
     absent: [],
     readsFiles: false,
+    setsTimers: false,
   };
   return describedSchema.parse({ name: 'Tides', moduleName: 'harbour_tides', version: '1', description: '', tools, ...none, ...fields });
 }
@@ -41,6 +42,11 @@ function described(fields: object): Described {
 /** A plugin whose process gives these answers, in their order. */
 function bench(fields: object, ...answers: object[]) {
   const did: unknown[] = [];
+  const timers = {
+    waiting: async () => [{ timerId: 'known', dueMs: 1_500, text: 'low tide', temporary: true }],
+    set: async (...given: unknown[]) => (did.push('set', ...given), did.length > 20 ? 'full' : 'set'),
+    clear: async (...given: unknown[]) => void did.push('clear', ...given),
+  };
   const handle = {
     async callServer(_server: unknown, { params }: { params: { name: string; caller: object } }) {
       did.push(params.name, params.caller);
@@ -51,7 +57,8 @@ function bench(fields: object, ...answers: object[]) {
     forget: async () => undefined,
   };
   const own = { open: async () => ({ handle, held: true }), find: async () => undefined, forget: (tenantId: string) => void did.push(`forget ${tenantId}`) };
-  return { parts: partsOf(ID, described(fields), { own: own as never, server: () => ({ name: 's' }) as never, settings: () => ({}) }), did };
+  const reached = { pluginId: ID, timers: timers as never, own: own as never, server: () => ({ name: 's' }) as never, settings: () => ({}) };
+  return { parts: partsOf(ID, described(fields), reached), did };
 }
 
 const told = (text: string, methods: string[] | null = null) => ({ outcome: 'answered', result: { value: { text, methods } } });
@@ -108,6 +115,28 @@ test('methods that code cannot call, that have no comment or that nobody calls, 
     'Its functions of the kind ROUTER are not run, only its methods and commands are: a, b',
     'It imports nonebot.get_bot, which is refused when it is used: there is no bot',
   ]);
+});
+
+test('a plugin that uses timers is told those of the conversation, and what a call changes of them counts once', async () => {
+  const { parts, did } = bench({ setsTimers: true, injects: true }, told(''));
+  await parts.promptText?.(conversation);
+  expect(did[1]).toMatchObject({ timers: [{ id: 'known', due: 1, text: 'low tide', temporary: true }] });
+  did.length = 0;
+  const set = (id: string) => ({ set: { id, due: 9, text: 'high tide', temporary: false } });
+  const answer = { value: 'set', timers: [set('+0'), { clear: ['known', '+0'] }, set('+1')] };
+  const call = async (given: object = answer) => {
+    const sandbox = { callServer: async () => ({ outcome: 'answered', result: given }) };
+    return parts.tools[0]?.execute({ harbour: 'north' }, { ...conversation, callId: 'call_1', sandbox } as never);
+  };
+  await call();
+  const timer = (timerId: string) => ({ timerId, dueMs: 9_000, text: 'high tide', temporary: false });
+  const changes = ['set', 'conv_1', timer('call_1+0'), 'clear', 'conv_1', { timerIds: ['known', 'call_1+0'] }, 'set', 'conv_1', timer('call_1+1')];
+  expect(did).toEqual(changes);
+  // Another worker that attaches to the call gives the same.
+  await call();
+  expect(did.slice(changes.length)).toEqual(changes);
+  await expect(call()).rejects.toThrow('100 timers of this plugin wait in the conversation, or were set there within an hour, which is the limit');
+  await expect(call({ timers: [set('known')] })).rejects.toThrow('its answer is not usable');
 });
 
 describe('files that arguments name', () => {

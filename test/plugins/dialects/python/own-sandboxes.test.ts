@@ -143,3 +143,17 @@ test('the files that a plugin keeps for a tenant are found by their sandbox, and
   change(a, { state: 'destroyed' });
   expect(pluginFilesOf([...rows.values()], 'a')).toEqual([]);
 });
+
+test('a visit keeps no sandbox awake, and one that fails opens it anew the next time', async () => {
+  const { own, taken } = bench();
+  await own.open('a', false);
+  taken();
+  const visited: string[] = [];
+  const visit = () => own.visit('a', async ({ sandboxId }) => void visited.push(sandboxId));
+  await visit();
+  expect(taken()).toEqual([]);
+  await expect(own.visit('a', () => Promise.reject(new Error('gone')))).rejects.toThrow('gone');
+  await visit();
+  expect(taken().map((did) => (did as unknown[])[0])).toEqual(['open', 'prepare']);
+  expect(visited).toEqual([a, a]);
+});

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTool, type Tool } from '../../../api/define-plugin.ts';
 import type { HookQuestion, HookReply } from '../../../api/step-hook.ts';
 import { askProcess } from '../../shared/python/ask-process.ts';
-import type { Reached } from '../../shared/python/python-plugin.ts';
+import type { Reached } from '../../shared/python/reached.ts';
 import { callerOf } from './caller-of.ts';
 import type { Described } from './described.ts';
 import { idOf } from '../../shared/python/id-of.ts';

@@ -1,16 +1,31 @@
 import { isFailure } from '../../../../contracts/errors.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
+import type { PluginTimer } from '../../../../contracts/plugins/timer.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import { directoryFor } from '../../shared/python/deliver.ts';
+import type { Reached } from '../../shared/python/reached.ts';
+import type { Described } from './described.ts';
 
 /** Below the home of the plugin's sandbox. */
 const PLACE = '/home/user/.longshore-calls';
 const MOST_FILES = 20;
 const LONGEST_PATH = 1024;
 
-/** The facts about its caller that the plugin receives. */
-export function callerOf({ conversationId, userId, agentId }: Pick<ToolContext, 'conversationId' | 'userId' | 'agentId'>, of: string): JsonObject {
-  return { chat_key: conversationId, user_id: userId, agent_id: agentId, files: {}, directory: directoryFor({ callId: of }), place: `${PLACE}/${of}` };
+type Known = Pick<ToolContext, 'conversationId' | 'userId' | 'agentId'>;
+
+/** The facts about its caller that the plugin receives; with its timers in the conversation, if it uses any. */
+export async function callerOf(
+  { conversationId, userId, agentId }: Known,
+  of: string,
+  { setsTimers, timers }: Pick<Described, 'setsTimers'> & Pick<Reached, 'timers'>,
+): Promise<JsonObject> {
+  const waiting = setsTimers ? (await timers.waiting(conversationId)).map(asPluginsHaveThem) : [];
+  const place = { directory: directoryFor({ callId: of }), place: `${PLACE}/${of}` };
+  return { chat_key: conversationId, user_id: userId, agent_id: agentId, files: {}, timers: waiting, ...place };
+}
+
+function asPluginsHaveThem({ timerId, dueMs, text, temporary }: PluginTimer): JsonObject {
+  return { id: timerId, due: Math.floor(dueMs / 1000), text, temporary };
 }
 
 /**

@@ -38,6 +38,8 @@ export const describedSchema = z.object({
   absent: z.array(z.object({ name, refusal: z.string().max(500) })).max(500),
   /** It reads files of the conversation's sandbox. */
   readsFiles: z.boolean(),
+  /** It uses timers. */
+  setsTimers: z.boolean(),
 });
 
 export type Described = z.infer<typeof describedSchema>;

@@ -5,7 +5,7 @@ import { alertsOf } from '../../../api/plugin-details.ts';
 import type { PluginConversation } from '../../../api/plugin.ts';
 import { callPython } from '../../shared/python/call-python.ts';
 import { commandsOf, commandsText } from '../../shared/python/commands.ts';
-import type { Reached } from '../../shared/python/python-plugin.ts';
+import type { Reached } from '../../shared/python/reached.ts';
 import { contentOfParts } from '../methods/message-parts.ts';
 import { docOf, nameInCode, sectionOf } from '../methods/section.ts';
 import { brokenBy } from '../methods/taken-names.ts';
@@ -21,11 +21,12 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,79}$/;
 export function partsOf(id: string, described: Described, reached: Reached): Pick<PluginDefinition, 'tools'> & Partial<PluginDefinition> {
   const methods = described.tools.filter(({ name }) => problemOf(name) === undefined);
   const asks = described.injects || described.collects;
-  const ask = (conversation: PluginConversation) => (asks ? askPlugin(reached, conversation) : Promise.resolve({ text: '', methods: null }));
+  const ask = (conversation: PluginConversation) =>
+    asks ? askPlugin(reached, conversation, described.setsTimers) : Promise.resolve({ text: '', methods: null });
   return {
     tools: [
       ...methods.map((method) => toolOf(method, described, reached)),
-      ...commandsOf(described.commands, reached, (context) => callerOf(context, context.callId)),
+      ...commandsOf(described.commands, reached, (context) => callerOf(context, context.callId, { ...described, ...reached })),
     ],
     alerts: alertsOf(warningsAbout(id, described)),
     hookTimeoutMs: HOOK_TIMEOUT_MS,
@@ -37,9 +38,10 @@ export function partsOf(id: string, described: Described, reached: Reached): Pic
   };
 }
 
-function toolOf({ name, title, description, doc, kind, parameters }: Method, { readsFiles }: Described, reached: Reached): Tool {
+function toolOf({ name, title, description, doc, kind, parameters }: Method, { readsFiles, setsTimers }: Described, reached: Reached): Tool {
   const execute = async (input: JsonObject, context: ToolContext): Promise<ToolResult> => {
-    const caller = { ...callerOf(context, context.callId), ...(readsFiles && { files: await bringFiles(input, context) }) };
+    const known = await callerOf(context, context.callId, { ...reached, setsTimers });
+    const caller = { ...known, ...(readsFiles && { files: await bringFiles(input, context) }) };
     const resultOf = async (value: unknown): Promise<ToolResult> =>
       kind === 'multimodal_agent' ? { content: await contentOfParts(value, context.fetch) } : (value as ToolResult);
     return callPython({ reached, tool: name, timeoutMs: TIMEOUT_MS, caller, resultOf }, input, context);

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
-import type { Reached } from './python-plugin.ts';
+import type { Reached } from './reached.ts';
 
 interface Asked {
   result: JsonObject;

@@ -4,7 +4,7 @@ import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { ToolContext, ToolResult } from '../../../api/define-plugin.ts';
 import { answerQuestion } from './answer-question.ts';
 import { deliver, givenSchema } from './deliver.ts';
-import type { Reached } from './python-plugin.ts';
+import type { Reached } from './reached.ts';
 
 const answerSchema = givenSchema.extend({
   /** What the function returned. */
@@ -41,7 +41,7 @@ export async function callPython(
   if (!parsed.success) throw new Error('its answer is not usable; the plugin may have written to the connection of its host');
   const { value = null, failed, sent } = parsed.data;
   const texts = sent.flatMap((part) => (keepsTexts && part.type === 'text' ? [part.text] : []));
-  await deliver({ ...parsed.data, sent: sent.filter(({ type }) => !keepsTexts || type !== 'text') }, context);
+  await deliver({ ...parsed.data, sent: sent.filter(({ type }) => !keepsTexts || type !== 'text') }, context, reached.timers);
   if (failed !== undefined) throw new Error(failed);
   return resultOf(value, texts);
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../contracts/json.ts';
 import { defineTool, type Tool, type ToolContext, type ToolResult } from '../../../api/define-plugin.ts';
 import { callPython } from './call-python.ts';
 import { idOf } from './id-of.ts';
-import type { Reached } from './python-plugin.ts';
+import type { Reached } from './reached.ts';
 
 /** What a plugin does with messages that match a pattern; none matches where the pattern is null. */
 export const commandsSchema = z
@@ -29,7 +29,7 @@ type Commands = z.infer<typeof commandsSchema>;
 const LONGEST_MESSAGE = 4_000;
 
 /** The commands of a plugin as tools: a message calls one when it fits its parameters. The check has a time limit, as that of any tool's arguments. */
-export function commandsOf(commands: Commands, reached: Reached, callerOf: (context: ToolContext) => JsonObject): Tool[] {
+export function commandsOf(commands: Commands, reached: Reached, callerOf: (context: ToolContext) => JsonObject | Promise<JsonObject>): Tool[] {
   return commands.flatMap(({ name, description, pattern, forOperators, timeoutMs }): Tool[] => {
     if (pattern === null) return [];
     const text = { type: 'string', maxLength: LONGEST_MESSAGE, pattern, description: 'The message' };
@@ -40,8 +40,8 @@ export function commandsOf(commands: Commands, reached: Reached, callerOf: (cont
       timeoutMs,
       visibility: 'hidden',
       ...(forOperators && { requireApproval: true }),
-      execute: (input, context) =>
-        callPython({ reached, tool: `command:${name}`, timeoutMs, caller: callerOf(context), resultOf, keepsTexts: true }, input, context),
+      execute: async (input, context) =>
+        callPython({ reached, tool: `command:${name}`, timeoutMs, caller: await callerOf(context), resultOf, keepsTexts: true }, input, context),
     });
     return [{ ...tool, isolation: 'own', ownSandbox: reached.own, isCommand: true }];
   });

@@ -10,13 +10,15 @@ import type { PluginSandboxes } from '../plugin-dialect.ts';
 export interface OwnSandboxes extends OwnSandbox {
   /** Replaces the hosts that all sandboxes of the plugin on this host may reach, also in those that run. */
   setNetwork(hosts: readonly string[]): Promise<void>;
+  /** Works in the sandbox of a tenant, which runs, without keeping it awake: it rests when it has not been called for some time. */
+  visit(tenantId: string, work: (handle: WorkerHandle) => Promise<void>): Promise<void>;
   /** Tells something to each sandbox that this process has opened and that can be reached. The others are told with their next call. */
   tell(say: (handle: WorkerHandle) => Promise<void>): Promise<void>;
 }
 
 interface Parts {
   pluginId: string;
-  given: PluginSandboxes;
+  given: Omit<PluginSandboxes, 'timers'>;
   /** Puts the plugin's files into a sandbox. */
   prepare: (handle: WorkerHandle) => Promise<void>;
   /** Longest time limit of its tools, in milliseconds. */
@@ -42,26 +44,36 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
   const held = new Map<string, WorkerHandle>();
   let rules: EgressRule[] = [];
   const keepMs = () => Math.max(idleMs, longestMs() + MARGIN_MS);
+  const open = async (tenantId: string, { isBegun, prolongs }: { isBegun: boolean; prolongs: boolean }) => {
+    const sandboxId = ownSandboxIdOf(pluginId, tenantId);
+    const row = await rows.get(sandboxId);
+    if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
+    else if (row && prolongs && idleMs > 0) await rows.prolong(sandboxId, keepMs());
+    const known = held.get(tenantId);
+    if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
+    const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: keepMs() }) };
+    const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
+    await applyNetwork(sandboxId);
+    await prepare(handle);
+    held.set(tenantId, handle);
+    return { handle, held: false };
+  };
   return {
-    async open(tenantId, isBegun) {
-      const sandboxId = ownSandboxIdOf(pluginId, tenantId);
-      const row = await rows.get(sandboxId);
-      if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
-      else if (row && idleMs > 0) await rows.prolong(sandboxId, keepMs());
-      const known = held.get(tenantId);
-      if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
-      const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: keepMs() }) };
-      const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
-      await applyNetwork(sandboxId);
-      await prepare(handle);
-      held.set(tenantId, handle);
-      return { handle, held: false };
-    },
+    open: (tenantId, isBegun) => open(tenantId, { isBegun, prolongs: true }),
     async find(tenantId) {
       const row = await rows.get(ownSandboxIdOf(pluginId, tenantId));
       return row && row.state !== 'destroyed' ? { ...(row.filesLostAt !== undefined && { filesLostAt: row.filesLostAt }) } : undefined;
     },
     forget: (tenantId) => void held.delete(tenantId),
+    async visit(tenantId, work) {
+      try {
+        await work(held.get(tenantId) ?? (await open(tenantId, { isBegun: false, prolongs: false })).handle);
+      } catch (error) {
+        // Its container may have died since it was used last.
+        held.delete(tenantId);
+        throw error;
+      }
+    },
     async tell(say) {
       const results = await Promise.allSettled([...held.values()].map(say));
       for (const result of results) if (result.status === 'rejected') given.log.info({ plugin: pluginId, err: result.reason as unknown }, NOT_TOLD);

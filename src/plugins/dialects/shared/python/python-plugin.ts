@@ -1,17 +1,18 @@
 import { freeExec } from '../../../../contracts/call-ids.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import { ensureOwnDirectory } from '../../../../platform/own-path.ts';
-import type { SandboxServer } from '../../../../sandbox/api/host-methods.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
 import { definePlugin, type Plugin, type PluginDefinition } from '../../../api/define-plugin.ts';
-import type { OwnSandbox } from '../../../api/own-sandbox.ts';
 import { pluginInvalid } from '../../../api/plugin-invalid.ts';
 import type { PluginHost } from '../../../api/plugin.ts';
+import type { AnswerTask } from '../../../api/task-question.ts';
 import type { LocatedPlugin, PluginSandboxes } from '../plugin-dialect.ts';
+import { answerTasks } from './answer-tasks.ts';
 import { describe, pythonOf, type Describing } from './describe.ts';
 import { codeLayer, digestOf, hostLayer, packageLayer } from './layers.ts';
 import { createOwnSandboxes } from './own-sandboxes.ts';
 import { programOf, upload, type Program } from './program.ts';
+import type { Reached, TimersOfPlugin } from './reached.ts';
 
 const CONFIGURE_TIMEOUT_MS = 10_000;
 
@@ -57,15 +58,6 @@ export async function prepareProgram(
   return { layers, entry };
 }
 
-/** How the tools of a plugin reach its process. */
-export interface Reached {
-  own: OwnSandbox;
-  /** The server for the configuration that holds now. */
-  server: () => SandboxServer;
-  /** What each request says of the configuration. */
-  settings: () => { config?: JsonObject };
-}
-
 interface Identity extends Pick<Plugin, 'id' | 'version' | 'description' | 'dialect'> {
   configSchema: JsonObject | null;
 }
@@ -100,6 +92,8 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
     longestMs: () => Math.max(0, ...plugin.tools.map(({ timeoutMs }) => timeoutMs)),
   });
   const reached: Reached = {
+    pluginId: identity.id,
+    timers: timersOf(identity.id, given),
     own,
     server: () => (keepsProcess ? programOf(program) : programOf(program, config)),
     settings: () => (keepsProcess ? { config } : {}),
@@ -125,5 +119,17 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
     },
   });
   const { hookTimeoutMs } = parts(first, reached);
-  return Object.assign(plugin, { setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts), ...(hookTimeoutMs !== undefined && { hookTimeoutMs }) });
+  return Object.assign(plugin, {
+    setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts),
+    answerTasks: (tenantId: string, answer: AnswerTask) => own.visit(tenantId, (handle) => answerTasks(reached, handle, tenantId, answer)),
+    ...(hookTimeoutMs !== undefined && { hookTimeoutMs }),
+  });
+}
+
+function timersOf(pluginId: string, { timers }: Pick<PluginSandboxes, 'timers'>): TimersOfPlugin {
+  return {
+    set: (conversationId, timer) => timers.set({ pluginId, conversationId }, timer),
+    waiting: (conversationId) => timers.waiting({ pluginId, conversationId }),
+    clear: (conversationId, which) => timers.clear({ pluginId, conversationId }, which),
+  };
 }

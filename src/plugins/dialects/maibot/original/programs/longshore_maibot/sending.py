@@ -1,4 +1,4 @@
-"""`ctx.send`: what a call sends is delivered with its result."""
+"""`ctx.send`: what a call sends is delivered with its result, and what a task sends at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import binascii
 from typing import Any
 
 from longshore_host.calls import current, image_of
+from longshore_host.questions import QuestionFailed
+from longshore_host.tasks import tasks
 from longshore_maibot.refused import CapabilityRefused
 
 # How custom messages that carry the bytes of a file are named and typed.
@@ -16,19 +18,19 @@ _REFERENCES = ('at', 'reply')
 
 
 async def text(args: dict[str, Any]) -> dict[str, Any]:
-    return _send(args, [{'type': 'text', 'text': str(args.get('text', ''))}])
+    return await _send(args, [{'type': 'text', 'text': str(args.get('text', ''))}])
 
 
 async def image(args: dict[str, Any]) -> dict[str, Any]:
-    return _send(args, [_image_of(args.get('image_base64', ''))])
+    return await _send(args, [_image_of(args.get('image_base64', ''))])
 
 
 async def emoji(args: dict[str, Any]) -> dict[str, Any]:
-    return _send(args, [_image_of(args.get('emoji_base64', ''))])
+    return await _send(args, [_image_of(args.get('emoji_base64', ''))])
 
 
 async def hybrid(args: dict[str, Any]) -> dict[str, Any]:
-    return _send(args, _parts_of('send.hybrid', args.get('segments') or args.get('parts')))
+    return await _send(args, _parts_of('send.hybrid', args.get('segments') or args.get('parts')))
 
 
 async def forward(args: dict[str, Any]) -> dict[str, Any]:
@@ -40,26 +42,36 @@ async def forward(args: dict[str, Any]) -> dict[str, Any]:
         name = str(message.get('nickname') or message.get('user_nickname') or message.get('name') or '')
         of_message = _parts_of('send.forward', message.get('segments') or message.get('content'))
         parts += [{**part, 'text': f'{name}: {part["text"]}'} if name and part['type'] == 'text' else part for part in of_message]
-    return _send(args, parts)
+    return await _send(args, parts)
 
 
 async def custom(args: dict[str, Any]) -> dict[str, Any]:
     kind = str(args.get('message_type') or args.get('custom_type') or '')
     content = args.get('content', args.get('data'))
     if kind in _FILES:
-        return _send(args, [_file_of('send.custom', kind, content)])
-    return _send(args, [_part_of('send.custom', {'type': kind, 'data': content})])
+        return await _send(args, [_file_of('send.custom', kind, content)])
+    return await _send(args, [_part_of('send.custom', {'type': kind, 'data': content})])
 
 
-def _send(args: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
+async def _send(args: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
     call = current.get()
-    if call is None or call.over:
-        raise CapabilityRefused('a plugin can send to the user only during a call of one of its tools')
     stream_id = args.get('stream_id')
-    if stream_id not in (None, '', call.conversation_id):
+    if call is None or call.over:
+        await _send_from_task(str(stream_id or ('' if call is None else call.conversation_id)), parts)
+    elif stream_id in (None, '', call.conversation_id):
+        call.sent += parts
+    else:
         raise CapabilityRefused(f'the stream {stream_id} is not the one of this call')
-    call.sent += parts
     return {'success': True, 'sent': True}
+
+
+async def _send_from_task(stream_id: str, parts: list[dict[str, Any]]) -> None:
+    if stream_id == '':
+        raise CapabilityRefused('stream_id has to name a conversation outside of a call')
+    try:
+        await tasks.ask('send', stream_id, *parts)
+    except QuestionFailed as problem:
+        raise CapabilityRefused(str(problem)) from problem
 
 
 def _parts_of(what: str, segments: Any) -> list[dict[str, Any]]:

@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 _KEPT_DAYS = 7
 
 
-class Caller(TypedDict):
+class KnownTimer(TypedDict):
+    id: str
+    # Seconds since 1970.
+    due: int
+    text: str
+    temporary: bool
+
+
+class _CallerWithTimers(TypedDict, total=False):
+    # Those of the conversation that wait; absent for a plugin that uses none.
+    timers: list[KnownTimer]
+
+
+class Caller(_CallerWithTimers):
     chat_key: str
     user_id: str
     agent_id: str
@@ -35,10 +48,20 @@ class MethodCall(Call):
         self.notes: list[dict[str, Any]] = []
         # The names in the conversation's sandbox, and the files here.
         self.forwarded: dict[str, Path] = {}
+        # As they are after the changes of this call.
+        self.timers: list[KnownTimer] = list(caller.get('timers') or [])
+        self.timer_changes: list[dict[str, Any]] = []
+        # It only tells something: what it gives to the conversation has no way there.
+        self.only_tells = False
 
     def answer(self) -> dict[str, Any]:
         files = [{'name': name, 'path': str(path)} for name, path in self.forwarded.items()]
-        return {'sent': self.sent, 'notes': self.notes, 'files': files}
+        return {'sent': self.sent, 'notes': self.notes, 'files': files, 'timers': self.timer_changes}
+
+
+def is_in_call() -> bool:
+    call = current.get()
+    return isinstance(call, MethodCall) and not call.over
 
 
 def call_in_progress(what: str) -> MethodCall:
@@ -59,6 +82,15 @@ def of_this_conversation(chat_key: str, what: str) -> MethodCall:
     if chat_key not in ('', call.conversation_id):
         raise NotSupported(f'{what}: the conversation "{chat_key}" is not the one of this call, which is "{call.conversation_id}"')
     return call
+
+
+def call_or_task(chat_key: str, what: str) -> MethodCall | None:
+    """The call in progress, whose conversation this has to be; None in a task, which names any conversation."""
+    if is_in_call():
+        return of_this_conversation(chat_key, what)
+    if chat_key == '':
+        raise NotSupported(f'{what} needs the chat_key of a conversation outside of a call')
+    return None
 
 
 def forget_old_calls(place: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import mimetypes
+import os
 import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 from longshore_host.calls import image_kind
-from longshore_nekro.calling import MethodCall, call_in_progress, of_this_conversation
+from longshore_host.tasks import tasks
+from longshore_nekro.calling import MethodCall, call_in_progress, call_or_task, is_in_call
 from longshore_nekro.refused import NotSupported, refuse
 
 _MOST_BYTES = 20 * 1024 * 1024
@@ -89,43 +91,61 @@ class Files:
 
 
 class Messages:
-    """Sends to the user of the conversation whose code or model called. It reaches the user when the call ends."""
+    """Sends to the user of the conversation whose code or model called: it reaches the user when the call ends. A task sends to any conversation, at once."""
 
     @staticmethod
     async def send_text(chat_key: str, content: str, *_: Any, **__: Any) -> None:
-        of_this_conversation(chat_key, 'send_text').sent.append({'type': 'text', 'text': str(content)})
+        await _send(call_or_task(chat_key, 'send_text'), chat_key, {'type': 'text', 'text': str(content)})
 
     @staticmethod
     async def send_image(chat_key: str, file_path: str | Path, *_: Any, **__: Any) -> None:
-        call = of_this_conversation(chat_key, 'send_image')
+        call = call_or_task(chat_key, 'send_image')
         content = read_data_url(file_path)[1] if isinstance(file_path, str) and file_path.startswith('data:') else _bytes_of(file_path)
         kind = image_kind(content[:4])
         if kind is None:
             raise ValueError('this is no image; PNG, JPEG, GIF and WebP can be shown')
-        call.sent.append({'type': 'image', 'mediaType': kind, 'path': str(_kept(call, 'image', content))})
+        await _send(call, chat_key, {'type': 'image', 'mediaType': kind, 'path': str(_kept(call, 'image', content))})
 
     @staticmethod
     async def send_file(chat_key: str, file_path: str | Path, *_: Any, **__: Any) -> None:
-        call = of_this_conversation(chat_key, 'send_file')
+        call = call_or_task(chat_key, 'send_file')
         name = Path(file_path).name
         kind = mimetypes.guess_type(name)[0] or 'application/octet-stream'
-        call.sent.append({'type': 'file', 'mediaType': kind, 'name': name, 'path': str(_kept(call, name, _bytes_of(file_path)))})
+        await _send(call, chat_key, {'type': 'file', 'mediaType': kind, 'name': name, 'path': str(_kept(call, name, _bytes_of(file_path)))})
 
 
 class MessageService:
     @staticmethod
     async def push_system_message(chat_key: str, agent_messages: Any, trigger_agent: bool = False, **_: Any) -> None:
-        call = of_this_conversation(chat_key, 'push_system_message')
-        call.notes.append({'text': _text_of(agent_messages), 'wake': bool(trigger_agent)})
+        call = call_or_task(chat_key, 'push_system_message')
+        note = {'text': _text_of(agent_messages), 'wake': bool(trigger_agent)}
+        if call is None:
+            await tasks.ask('note', chat_key, note)
+        else:
+            call.notes.append(note)
 
     @staticmethod
     async def push_bot_message(chat_key: str, agent_messages: Any, **_: Any) -> None:
         await Messages.send_text(chat_key, _text_of(agent_messages))
 
 
+async def _send(call: MethodCall | None, chat_key: str, part: dict[str, Any]) -> None:
+    if call is not None:
+        call.sent.append(part)
+        return
+    try:
+        await tasks.ask('send', chat_key, part)
+    finally:
+        if 'path' in part:
+            Path(part['path']).unlink()
+
+
 def local_file(path: str | Path, *_: Any, **__: Any) -> Path:
     """The copy here of a file of the conversation; a file that the call has forwarded; or a file here."""
-    call, name = call_in_progress('reading a file of the conversation'), str(path)
+    name = str(path)
+    if not is_in_call() and Path(name).exists():
+        return Path(name)
+    call = call_in_progress('reading a file of the conversation')
     brought = call.caller['files'].get(name)
     if brought is not None:
         return Path(brought)
@@ -184,12 +204,16 @@ def _path_of(call: MethodCall, name: str) -> str:
     return f'{call.caller["directory"]}/{name}'
 
 
-def _kept(call: MethodCall, name: str, content: bytes) -> Path:
+def _kept(call: MethodCall | None, name: str, content: bytes) -> Path:
     """A copy that stays as it is until the worker has fetched it."""
-    directory = _made(_place_of(call) / 'given')
-    path = directory / f'{len(list(directory.iterdir()))}-{Path(name).name}'
+    directory = _made(_of_tasks() if call is None else _place_of(call) / 'given')
+    path = directory / f'{os.urandom(8).hex() if call is None else len(list(directory.iterdir()))}-{Path(name).name}'
     path.write_bytes(content)
     return path
+
+
+def _of_tasks() -> Path:
+    return Path.home() / '.longshore-calls' / 'tasks'
 
 
 def _place_of(call: MethodCall) -> Path:

@@ -131,6 +131,7 @@ class LoadedPlugin(PluginState):
     async def _told(self, caller: Caller) -> dict[str, Any]:
         """What the plugin says before a step: a text for the instructions, and which methods the conversation has."""
         call = MethodCall(caller)
+        call.only_tells = True
         token = current.set(call)
         try:
             return {'text': await self._injected(_context_of(caller)), 'methods': await self._collected(_context_of(caller))}

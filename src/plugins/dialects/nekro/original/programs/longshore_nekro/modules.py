@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from longshore_nekro import models, parts
+from longshore_nekro import models, parts, timers
 from longshore_nekro.command_types import CommandPermission
 from longshore_nekro.config_base import ConfigBase, ExtraField
 from longshore_nekro.context import AgentCtx, Messages, MessageService, local_file
@@ -41,6 +41,7 @@ _SETTINGS = parts.Settings()
 _LOGGER = {'logger': parts.logger, 'get_sub_logger': parts.get_sub_logger}
 _MESSAGES = {name: getattr(Messages, name) for name in ('send_text', 'send_image', 'send_file')}
 _SERVICE = {'message_service': MessageService}
+_TIMERS = {name: getattr(timers, name) for name in ('TimerTask', 'clear_timers', 'get_timers', 'set_temp_timer', 'set_timer')}
 _TOOLS = {name: getattr(parts, name) for name in ('calculate_text_similarity', 'download_file', 'limited_text_output')}
 _OFFERED: dict[str, dict[str, Any]] = {
     'magic': {'Magic': parts.Magic, 'from_buffer': parts.magic_from_buffer, 'from_file': parts.magic_from_file},
@@ -52,6 +53,7 @@ _OFFERED: dict[str, dict[str, Any]] = {
     'nekro_agent.api.plugin': {**_PLUGIN, **_COMMANDS},
     'nekro_agent.api.schemas': {'AgentCtx': AgentCtx},
     'nekro_agent.api.signal': {'MsgSignal': parts.MsgSignal},
+    'nekro_agent.api.timer': _TIMERS,
     'nekro_agent.core': {**_LOGGER, 'config': _SETTINGS},
     'nekro_agent.core.config': {'config': _SETTINGS, 'ModelConfigGroup': models.ModelConfigGroup},
     'nekro_agent.core.core_utils': {'ConfigBase': ConfigBase, 'ExtraField': ExtraField},

@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 _MOST = 200
 _LEFT_OUT = ('test', 'tests', 'docs', 'scripts')
 _READING = ('get_file', 'convert_to_host_path', 'download_file')
+_TIMING = ('clear_timers', 'get_timers', 'set_temp_timer', 'set_timer')
 
 
 def scan(code: str) -> dict[str, Any]:
     absent: set[str] = set()
-    reads = False
+    reads = times = False
     for tree in trees(code, _LEFT_OUT):
         for node in ast.walk(tree):
             absent.update(name for name in _imported_by(node) if name.split('.')[0] in ABSENT and not is_offered(name))
-            reads = reads or (isinstance(node, (ast.Attribute, ast.Name)) and getattr(node, 'attr', getattr(node, 'id', '')) in _READING)
+            name = getattr(node, 'attr', getattr(node, 'id', '')) if isinstance(node, (ast.Attribute, ast.Name)) else ''
+            reads = reads or name in _READING
+            times = times or name in _TIMING
     named = [{'name': name[:200], 'refusal': instead_of(name)} for name in sorted(absent)[:_MOST]]
-    return {'absent': named, 'readsFiles': reads}
+    return {'absent': named, 'readsFiles': reads, 'setsTimers': times}
 
 
 def _imported_by(node: ast.AST) -> Iterator[str]:

@@ -11,7 +11,7 @@ import struct
 from typing import Any
 
 _LENGTH = struct.Struct('>I')
-_LARGEST = 1_000_000
+LARGEST = 1_000_000
 _DIALED = 'longshore:context'
 
 
@@ -35,8 +35,8 @@ async def ask(what: str, *args: Any) -> Any:
         raise QuestionFailed('the host can be asked only during a call of a tool')
     request = {'token': channel['token'], 'id': os.urandom(16).hex(), 'tool': _DIALED, 'arguments': {'what': what, 'args': list(args)}}
     body = json.dumps(request, ensure_ascii=False, allow_nan=False).encode('utf-8', 'replace')
-    if len(body) > _LARGEST:
-        raise QuestionFailed(f'a question of {len(body)} bytes; at most {_LARGEST} are allowed')
+    if len(body) > LARGEST:
+        raise QuestionFailed(f'a question of {len(body)} bytes; at most {LARGEST} are allowed')
     answer = await _exchange(channel['path'], body)
     if 'error' in answer:
         raise QuestionFailed(str(answer['error'].get('message')))

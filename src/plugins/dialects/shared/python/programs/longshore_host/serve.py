@@ -16,8 +16,10 @@ from typing import Any, Callable, NoReturn, Protocol
 from longshore_host.proxies import respect_proxies
 from longshore_host.questions import take_channel
 from longshore_host.stdio import Connection, RequestFailed
+from longshore_host.tasks import tasks
 
-_NEWEST = os.path.join(os.path.expanduser('~'), '.longshore-plugin', 'newest')
+_PLACE = os.path.join(os.path.expanduser('~'), '.longshore-plugin')
+_NEWEST = os.path.join(_PLACE, 'newest')
 _LOOK_EVERY = 2.0
 
 
@@ -69,6 +71,8 @@ class Host:
             return {'protocolVersion': params.get('protocolVersion'), 'capabilities': {'tools': {}}, 'serverInfo': about}
         if method == 'ping':
             return {}
+        if method == 'longshore/tasks':
+            return tasks.exchange(params.get('answers') or {})
         if method not in ('tools/list', 'tools/call', 'longshore/configure', 'longshore/describe'):
             raise RequestFailed(-32601, f'{method} is not offered')
         plugin = await self._configured(params.get('config'))
@@ -98,7 +102,9 @@ class Host:
         try:
             plugin.prepare()
             if self._mode == 'serve':
+                tasks.begin(os.path.join(_PLACE, f'asks-{self._name}'))
                 await plugin.load()
+                tasks.end_loading()
                 _note_newest(self._name)
                 self._has_begun = True
         # Code of a stranger may raise anything, also to end the process.

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import type { Agent } from '../../contracts/agent.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
+import { TOO_MANY_TIMERS, type PluginTimer } from '../../contracts/plugins/timer.ts';
+import type { ContentPart } from '../../contracts/transcript.ts';
+import { TaskRefused, type AnswerTask, type TaskQuestion, type TaskWish } from '../../plugins/api/task-question.ts';
+import type { Registry } from '../../plugins/registry/registry.ts';
+import type { PluginInConversation } from '../../store/conversation/plugin-timers.ts';
+import type { Store } from '../../store/store.ts';
+import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
+import { createAllowance } from './allowance.ts';
+
+export interface TaskParts {
+  store: Pick<Store, 'conversations' | 'events' | 'transcript' | 'pluginTimers'>;
+  registry: Pick<Registry, 'forAgent'>;
+  agents: ReadonlyMap<string, Agent>;
+  /** Begins a turn, once for each id, in which the model reads the newest notes. A conversation that has ended is told nothing. */
+  wake: (conversationId: string, wakeId: string) => Promise<void>;
+}
+
+/** What tasks of a plugin may give to a conversation within an hour. */
+const MOST_AN_HOUR = 100;
+
+/** Answers what tasks of plugins in Python ask, outside of calls. */
+export function createAnswerTask(parts: TaskParts): AnswerTask {
+  const allowance = createAllowance(MOST_AN_HOUR);
+  return async (question) => {
+    const { pluginId, wish } = question;
+    const turnId = await turnOf(parts, question);
+    const given = wish.what === 'send' ? wish.parts.length : wish.what === 'note' ? 1 : 0;
+    if (!allowance.take(`${pluginId} ${wish.conversationId}`, question.id, given)) {
+      throw new TaskRefused(`tasks of a plugin can give ${MOST_AN_HOUR} messages and notes an hour to a conversation, and these were given`);
+    }
+    return fulfil(parts, question, turnId);
+  };
+}
+
+/** The newest turn of the conversation that a task names. @throws TaskRefused where the plugin has no business in it */
+async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenantId, wish: { conversationId } }: TaskQuestion): Promise<string> {
+  const row = await store.conversations.get(conversationId);
+  // Of a conversation of another tenant, it learns nothing.
+  if (row?.tenantId !== tenantId) throw new TaskRefused(`there is no conversation "${conversationId}"`);
+  if (row.state === 'closed') throw isClosed(conversationId);
+  const agent = agents.get(row.agentId);
+  if (!agent || !hasPlugin(registry, agent, pluginId)) throw new TaskRefused(`the agent of the conversation "${conversationId}" does not have this plugin`);
+  const turnId = await store.transcript.newestTurn(conversationId);
+  if (turnId === undefined) throw new TaskRefused(`the conversation "${conversationId}" has not begun`);
+  return turnId;
+}
+
+function hasPlugin(registry: Pick<Registry, 'forAgent'>, agent: Agent, pluginId: string): boolean {
+  try {
+    return registry.forAgent(agent).some((tool) => tool.pluginId === pluginId);
+  } catch {
+    // An agent that cannot work has no plugins.
+    return false;
+  }
+}
+
+async function fulfil(parts: TaskParts, { pluginId, id, wish }: TaskQuestion, turnId: string): Promise<Json> {
+  const { conversationId } = wish;
+  const { pluginTimers } = parts.store;
+  const place = { pluginId, conversationId };
+  switch (wish.what) {
+    case 'send':
+      await sendParts(parts, wish, { pluginId, id, turnId });
+      return true;
+    case 'note':
+      await tellOnce(parts, { conversationId, turnId, key: `task-${pluginId}-${id}`, text: `From ${pluginId}: ${wish.text}` });
+      if (wish.wake) await parts.wake(conversationId, wakeIdOf('task', pluginId, id));
+      return true;
+    case 'set-timer':
+      await setTimer(parts, place, { ...wish.timer, timerId: `task-${id}` });
+      return true;
+    case 'clear-timers':
+      await pluginTimers.clear(place, wish.temporary === undefined ? {} : { temporary: wish.temporary });
+      return true;
+    default:
+      return (await pluginTimers.waiting(place)).map(asPluginsHaveThem);
+  }
+}
+
+async function setTimer({ store }: TaskParts, place: PluginInConversation, timer: PluginTimer): Promise<void> {
+  const outcome = await store.pluginTimers.set(place, timer);
+  if (outcome === 'full') throw new TaskRefused(TOO_MANY_TIMERS);
+  if (outcome === 'closed') throw isClosed(place.conversationId);
+}
+
+function isClosed(conversationId: string): TaskRefused {
+  return new TaskRefused(`the conversation "${conversationId}" is closed`);
+}
+
+function asPluginsHaveThem({ timerId, dueMs, text, temporary }: PluginTimer): JsonObject {
+  return { id: timerId, due: Math.floor(dueMs / 1000), text, temporary };
+}
+
+interface Origin {
+  pluginId: string;
+  id: string;
+  turnId: string;
+}
+
+async function sendParts({ store }: TaskParts, { conversationId, parts }: TaskWish & { what: 'send' }, { pluginId, id, turnId }: Origin): Promise<void> {
+  for (const part of parts) refuseUnfit(part);
+  for (const [index, part] of parts.entries()) {
+    const data = { callId: `task-${id}`, tool: pluginId, index, part: { ...part } };
+    await store.events.append(conversationId, [{ type: 'message.sent', turnId, data, key: `sent/task-${pluginId}-${id}/${index}` }]);
+    const text = `${pluginId} said to the user: ${resultTextOf([part])}`;
+    await store.transcript.append(conversationId, turnId, undefined, `sent-task-${pluginId}-${id}-${index}`, { role: 'note', text });
+  }
+}
+
+function refuseUnfit(part: ContentPart): void {
+  const problem = problemOfPart({ ...part });
+  if (problem !== undefined) throw new TaskRefused(`a message with ${problem}`);
+}
+
+/** Adds a note for the model, and an event that shows it. */
+export async function tellOnce(
+  { store }: { store: Pick<Store, 'events' | 'transcript'> },
+  { conversationId, turnId, key, text }: { conversationId: string; turnId: string; key: string; text: string },
+): Promise<void> {
+  await store.transcript.append(conversationId, turnId, undefined, `noted-${key}`, { role: 'note', text });
+  await store.events.append(conversationId, [{ type: 'note', turnId, data: { text }, key: `noted/${key}` }]);
+}
+
+/** Short, whatever the ids are. */
+export function wakeIdOf(kind: 'task' | 'timer', pluginId: string, id: string): string {
+  const digest = createHash('sha256').update(JSON.stringify([pluginId, id]));
+  return `${kind}-${digest.digest('hex').slice(0, 32)}`;
+}

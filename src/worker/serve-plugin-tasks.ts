@@ -1,0 +1,67 @@
+import type { Logger } from '../platform/log.ts';
+import { ownSandboxIdOf } from '../plugins/dialects/shared/python/own-sandboxes.ts';
+import type { Registry } from '../plugins/registry/registry.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import type { Store } from '../store/store.ts';
+import { createAnswerTask, type TaskParts } from '../tool-calls/tasks/answer-task.ts';
+import { fireTimers } from '../tool-calls/tasks/fire-timers.ts';
+
+const LOOK_EVERY_MS = 1_000;
+/** After a failure. */
+const RETRY_MS = 10_000;
+
+interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
+  store: TaskParts['store'] & Pick<Store, 'sandboxes'>;
+  registry: Registry;
+  sandboxes: Pick<Sandboxes, 'hostId'>;
+  log: Logger;
+}
+
+/** Does what tasks of plugins ask in their sandboxes on this host, and gives timers that are due to their conversations, until it is stopped. */
+export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
+  const { log } = parts;
+  const answer = createAnswerTask(parts);
+  const atWork = new Map<string, Promise<void>>();
+  const restsUntil = new Map<string, number>();
+  /** Work that takes long, or fails, does not keep the other work waiting. */
+  const begin = (name: string, about: object, work: () => Promise<void>): void => {
+    if (atWork.has(name) || (restsUntil.get(name) ?? 0) > Date.now()) return;
+    restsUntil.delete(name);
+    const ended = work()
+      .catch((error: unknown) => {
+        restsUntil.set(name, Date.now() + RETRY_MS);
+        log.info({ ...about, err: error }, 'what plugins want outside of calls could not be done; this is tried again');
+      })
+      .finally(() => atWork.delete(name));
+    atWork.set(name, ended);
+  };
+  const look = async () => {
+    begin('timers', {}, () => fireTimers(parts));
+    for (const { sandboxId, pluginId, tenantId } of await running(parts)) {
+      begin(sandboxId, { plugin: pluginId, sandboxId }, async () => parts.registry.plugin(pluginId)?.answerTasks?.(tenantId, answer));
+    }
+  };
+  let looking: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    looking ??= look()
+      .catch((error: unknown) => log.debug({ err: error }, 'sandboxes of plugins could not be looked up'))
+      .finally(() => (looking = undefined));
+  }, LOOK_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await looking;
+      await Promise.all(atWork.values());
+    },
+  };
+}
+
+/** The sandboxes of plugins that run on this host. */
+async function running({ store, registry, sandboxes: { hostId } }: Parts): Promise<{ sandboxId: string; pluginId: string; tenantId: string }[]> {
+  if (hostId === undefined || !registry.tools.some(({ isolation }) => isolation === 'own')) return [];
+  const rows = await store.sandboxes.list({ hostId, states: ['running'] });
+  return rows.flatMap(({ sandboxId, tenantId, options }) => {
+    const pluginId = (options['metadata'] as { plugin?: unknown } | undefined)?.plugin;
+    return typeof pluginId === 'string' && sandboxId === ownSandboxIdOf(pluginId, tenantId) ? [{ sandboxId, pluginId, tenantId }] : [];
+  });
+}
