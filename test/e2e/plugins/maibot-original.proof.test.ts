@@ -99,6 +99,7 @@ withSdk('a plugin that is written for MaiBot, in Python', () => {
 
   test('it reaches what operators grant, from the moment when they do until they take it back', async () => {
     await line('config', ID, '--set', `service.address=http://${officeAt()}`);
+    await until(async () => (await installation.longshore.plugins.get(ID)).reports[0]?.configVersion === 1, 'the worker has the address');
     const chat = await start('sailor');
     expect(await chat.reply()).toBe('Denied.');
     const newest = async () => (await resultsOf(chat)).slice(-LIBRARIES.length);
