@@ -16,10 +16,10 @@ export interface Ended {
   kind: Kind;
   entries: StoredEntry[];
   events: ConversationEvent[];
-  /** What a reader of its events was sent; absent when nobody read them. */
+  /** The events that its reader got; absent without a reader. */
   read?: ConversationEvent[];
   calls: LedgerCall[];
-  /** How often the counter was told of a call. */
+  /** Number of requests that the counter got for a call. */
   counted: (callId: string) => number;
   /** Whether a client has run the call. */
   isServed: (callId: string) => boolean;
@@ -75,7 +75,7 @@ function ofResults({ entries, calls }: Ended): Problem[] {
   const unequal = asked.filter((callId) => count(callId) !== 1).map((callId) => broken('result', `${callId} has ${count(callId)} results`));
   const strange = results
     .filter(({ callId }) => !asked.includes(callId))
-    .map(({ callId }) => broken('result', `there is a result of ${callId}, which nobody called`));
+    .map(({ callId }) => broken('result', `there is a result of ${callId}, and no such call was made`));
   const failed = results
     .filter(({ tool, isError }) => isError && tool !== ONCE)
     .map(({ callId, tool, content }) => broken('lost', `${tool} (${callId}) failed: ${textOf(content)}`));
@@ -121,18 +121,18 @@ function ofCounter({ calls, counted, isServed }: Ended): Problem[] {
   return calls.flatMap(({ callId, tool, state }) => {
     const times = counted(callId);
     const name = `${tool} (${callId})`;
-    if (tool === 'client:ask' && !isServed(callId)) return [broken('told', `${name} has a result, and no client has run it`)];
+    if (tool === 'client:ask' && !isServed(callId)) return [broken('reported', `${name} has a result, and no client has run it`)];
     if (tool !== ONCE && tool !== 'chaos:count') return [];
-    if (tool === ONCE && times > 1) return [broken('doubled', `the counter was told of ${name} ${times} times`)];
-    return state === 'finished' && times === 0 ? [broken('told', `${name} is said to have finished, and the counter was not told`)] : [];
+    if (tool === ONCE && times > 1) return [broken('doubled', `the counter got ${times} requests for ${name}`)];
+    return state === 'finished' && times === 0 ? [broken('reported', `${name} is said to have finished, and the counter got no request for it`)] : [];
   });
 }
 
-/** Numbers without gaps; what happens once is told once; all turns have finished; each answer of a person is told. */
+/** Numbers without gaps; what happens once is reported once; all turns have finished; each answer of a person is reported. */
 function ofEvents({ kind, events }: Ended): Problem[] {
   const problems: Problem[] = [];
   const gap = events.findIndex(({ seq }, index) => seq !== index + 1);
-  if (gap !== -1) problems.push(broken('told', `event ${gap + 1} has the number ${events[gap]?.seq}`));
+  if (gap !== -1) problems.push(broken('reported', `event ${gap + 1} has the number ${events[gap]?.seq}`));
   for (const once of [
     'tool.requested',
     'tool.started',
@@ -143,7 +143,8 @@ function ofEvents({ kind, events }: Ended): Problem[] {
     'agent.ended',
   ] as const) {
     const ids = events.flatMap(({ type, data }) => (type === once ? [data.callId] : []));
-    for (const id of new Set(ids.filter((id, index) => ids.indexOf(id) !== index))) problems.push(broken('told', `${once} of ${id} is told more than once`));
+    for (const id of new Set(ids.filter((id, index) => ids.indexOf(id) !== index)))
+      problems.push(broken('reported', `${once} of ${id} is reported more than once`));
   }
   const idsOf = (...types: ConversationEvent['type'][]) =>
     new Set(events.flatMap(({ type, data: { callId } }) => (types.includes(type) && typeof callId === 'string' ? [callId] : [])));
@@ -159,8 +160,8 @@ function ofReader({ events, read }: Ended): Problem[] {
   if (read === undefined) return [];
   const differs = events.findIndex((event, index) => JSON.stringify(event) !== JSON.stringify(read[index]));
   if (differs !== -1)
-    return [broken('told', `event ${differs + 1} is ${JSON.stringify(events[differs])}, and its reader had ${JSON.stringify(read[differs])}`)];
-  return read.length === events.length ? [] : [broken('told', `its reader had ${read.length} events, and ${events.length} are stored`)];
+    return [broken('reported', `event ${differs + 1} is ${JSON.stringify(events[differs])}, and its reader had ${JSON.stringify(read[differs])}`)];
+  return read.length === events.length ? [] : [broken('reported', `its reader had ${read.length} events, and ${events.length} are stored`)];
 }
 
 function textOf(content: ContentPart[]): string {

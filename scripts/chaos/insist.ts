@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LongshoreError, type ErrorCode } from '../../src/contracts/errors.ts';
 
-/** What a client may be told while parts are away. Everything that is asked here may be asked again. */
+/** Errors that a client may get while parts are away. Everything that is asked here may be asked again. */
 const PASSING: readonly ErrorCode[] = ['HOST_AWAY', 'NO_WORKER', 'POSTGRES_UNAVAILABLE', 'SERVICE_AWAY', 'SERVICE_UNREACHABLE', 'TEMPORAL_UNAVAILABLE'];
 const PAUSE_MS = 200;
 

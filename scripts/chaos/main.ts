@@ -72,7 +72,7 @@ async function run(name: string, scenario: Scenario, { seed, minutes = scenario.
   return count === 0;
 }
 
-/** Ends everything when this program is told to end. */
+/** Ends everything when this program is asked to end. */
 function endWith(world: World): Disposable {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const end = () => void Promise.resolve(world[Symbol.asyncDispose]()).finally(() => process.exit(130));

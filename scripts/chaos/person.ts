@@ -11,7 +11,7 @@ export function startPerson(longshore: Longshore, onProblem: (what: string) => v
   const working = (async () => {
     while (!over.signal.aborted) {
       await allowAll(longshore).catch((error: unknown) => {
-        if (!isPassing(error) && !over.signal.aborted) onProblem(`a person who allows calls was told: ${String(error)}`);
+        if (!isPassing(error) && !over.signal.aborted) onProblem(`a person who allows calls got the error: ${String(error)}`);
       });
       await sleep(PAUSE_MS, undefined, { signal: over.signal }).catch(() => undefined);
     }

@@ -28,7 +28,7 @@ const CLOSE_LIMIT_MS = 20_000;
 /** Holds conversations of all kinds, some at a time, and checks each when it has ended. */
 export async function play(world: World, verdict: Verdict, { lanes, over, limitMs }: PlayOptions): Promise<Tally> {
   const tally: Tally = { conversations: 0, calls: 0, events: 0 };
-  await using _person = startPerson(world.longshore, (what) => verdict.add({ rule: 'told', what }));
+  await using _person = startPerson(world.longshore, (what) => verdict.add({ rule: 'reported', what }));
   const nextKind = rotation(world);
   let started = 0;
   const lane = async () => {
@@ -68,7 +68,7 @@ async function hold(world: World, name: string, kind: Kind, id: string, limitMs:
     await inTimeOr(longshore.close(id), CLOSE_LIMIT_MS, undefined).catch(() => undefined);
     return [{ rule: 'lost', what: `${error instanceof Error ? error.message : String(error)}; ${state}` }];
   }
-  const problems = spoken.wrongReplies.map((what): Problem => ({ rule: 'told', what }));
+  const problems = spoken.wrongReplies.map((what): Problem => ({ rule: 'reported', what }));
   problems.push(...(await check(world, id, kind, tally, spoken)));
   return [...problems, ...(await checkBelow(world, id, kind, tally))];
 }
@@ -83,7 +83,7 @@ async function check(world: World, id: string, kind: Kind, tally: Tally, spoken?
     ...stored,
     kind,
     ...(spoken && { read: spoken.read }),
-    counted: (callId) => counter.told.get(callId) ?? 0,
+    counted: (callId) => counter.requests.get(callId) ?? 0,
     isServed: (callId) => spoken?.served.has(callId) ?? false,
   };
   return problemsOf(ended);

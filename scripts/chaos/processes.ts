@@ -27,7 +27,7 @@ export interface Launch {
   environment: NodeJS.ProcessEnv;
   /** A directory for the log of each process. */
   logs?: string | undefined;
-  /** A process has ended, and was not told to. */
+  /** A process has ended, and was not asked to. */
   onSurprise: (what: string) => void;
 }
 

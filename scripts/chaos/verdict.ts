@@ -4,7 +4,7 @@ export const RULES = {
   doubled: 'nothing is doubled: no call takes effect twice',
   transcript: 'every transcript is what the agent and its user said',
   result: 'every call has exactly one result',
-  told: 'nothing is reported that did not happen, and a reader of events has what is stored',
+  reported: 'nothing is reported that did not happen, and a reader of events has what is stored',
   recovery: 'all parts work soon after a fault',
   ended: 'no process ends that was not ended',
   grown: 'nothing grows under a steady load',

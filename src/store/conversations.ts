@@ -12,7 +12,7 @@ import type { Database, SqlValue } from './database/database.ts';
 import { appendingOnce, countEvents, eventsText, insertEvents, NEW_EVENTS, newEvents } from './database/event-sql.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { SandboxState } from './sandbox-rows.ts';
-import { roomWait } from './conversation/room-line.ts';
+import { roomWait } from './conversation/room-queue.ts';
 import { backupState, toBackupState } from './blobs/backups.ts';
 import type { BackupState } from '../contracts/checkpoints/backup.ts';
 import { newestPlan } from './conversation/plans.ts';

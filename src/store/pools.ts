@@ -18,7 +18,7 @@ export interface Pools {
   /**
    * Gives a warm sandbox to a conversation that has none, or to a caller without a conversation; those of `preferred` first. Its row is then `creating`, is
    * found by the conversation from now on, and expires after `ttlMs`. Undefined when none is left or the conversation has one. @throws HOST_FULL when others in the
-   * line come first
+   * queue come first
    */
   claim(
     pool: { hostId: string; key: string; preferred: string[] },

@@ -52,12 +52,12 @@ const stored = (entries: TranscriptEntry[]): StoredEntry[] => entries.map((entry
 const logOf = (...events: [type: string, data: object][]) =>
   events.map(([type, data], index) => ({ seq: index + 1, at: '', conversationId: 'x', type, data }) as unknown as ConversationEvent);
 
-const TOLD: [string, object][] = [
+const REPORTED: [string, object][] = [
   ...CALLS.flatMap(({ callId }): [string, object][] => ['requested', 'started', 'finished'].map((what) => [`tool.${what}`, { callId }])),
   ['turn.finished', { outcome: 'finished' }],
   ['conversation.closed', {}],
 ];
-const EVENTS = logOf(...TOLD);
+const EVENTS = logOf(...REPORTED);
 
 const RIGHT: Ended = {
   kind: KIND,
@@ -107,24 +107,26 @@ test('a line that a command should have left is lost, and one too many is double
   expect(withEntries(ENTRIES.with(6, result('c4', 'no JSON')))).toEqual(['lost: its file cannot be read: no JSON']);
 });
 
-test('the counter is told of each call, and once of what may not be repeated', () => {
+test('the counter gets a request for each call, and one request for a call that may not be repeated', () => {
   expect(found({ counted: () => 0 })).toEqual([
-    'told: chaos:count (c1) is said to have finished, and the counter was not told',
-    'told: chaos:once (c2) is said to have finished, and the counter was not told',
+    'reported: chaos:count (c1) is said to have finished, and the counter got no request for it',
+    'reported: chaos:once (c2) is said to have finished, and the counter got no request for it',
   ]);
-  expect(found({ counted: () => 2 })).toEqual(['doubled: the counter was told of chaos:once (c2) 2 times']);
-  expect(found({ isServed: () => false })).toEqual(['told: client:ask (c3) has a result, and no client has run it']);
+  expect(found({ counted: () => 2 })).toEqual(['doubled: the counter got 2 requests for chaos:once (c2)']);
+  expect(found({ isServed: () => false })).toEqual(['reported: client:ask (c3) has a result, and no client has run it']);
 });
 
 test('events have numbers without gaps, tell once what happens once, and tell the end of each call and turn', () => {
   const [, ...later] = EVENTS;
-  expect(found({ events: later, read: later })[0]).toBe('told: event 1 has the number 2');
-  expect(withEvents(...TOLD, ['tool.started', { callId: 'c1' }])).toEqual(['told: tool.started of c1 is told more than once']);
-  expect(withEvents(...TOLD, ['tool.requested', { callId: 'c9' }])).toEqual(['result: no event tells the end of c9']);
-  expect(withEvents(...TOLD.slice(0, -2))).toEqual(['lost: its turns ended as: none has ended']);
+  expect(found({ events: later, read: later })[0]).toBe('reported: event 1 has the number 2');
+  expect(withEvents(...REPORTED, ['tool.started', { callId: 'c1' }])).toEqual(['reported: tool.started of c1 is reported more than once']);
+  expect(withEvents(...REPORTED, ['tool.requested', { callId: 'c9' }])).toEqual(['result: no event tells the end of c9']);
+  expect(withEvents(...REPORTED.slice(0, -2))).toEqual(['lost: its turns ended as: none has ended']);
 });
 
 test('a reader of events has had what is stored', () => {
-  expect(found({ read: EVENTS.slice(0, -1) })).toEqual([expect.stringMatching(/^told: event 14 is .*conversation\.closed.*, and its reader had undefined$/)]);
-  expect(found({ read: [...EVENTS, EVENTS[0]!] })).toEqual(['told: its reader had 15 events, and 14 are stored']);
+  expect(found({ read: EVENTS.slice(0, -1) })).toEqual([
+    expect.stringMatching(/^reported: event 14 is .*conversation\.closed.*, and its reader had undefined$/),
+  ]);
+  expect(found({ read: [...EVENTS, EVENTS[0]!] })).toEqual(['reported: its reader had 15 events, and 14 are stored']);
 });

@@ -55,7 +55,7 @@ test('a host shows what it promises at most, what it has promised, who waits, an
   await store.fleet.describe('m', facts);
   await store.sandboxes.ensure({ sandboxId: 'sbx_m', tenantId: 'default', state: 'running', hostId: 'm', containerName: 'm', volumeName: 'm', options: {} });
   const waits = { neededMb: 2560, host: 'm', promisedMb: 1024, allowedMb: 3072, ahead: 0 };
-  await store.roomLine.stand({ waiter: 'sbx_w', tenantId: 'default', hostId: 'm', waits });
+  await store.roomQueue.join({ waiter: 'sbx_w', tenantId: 'default', hostId: 'm', waits });
   expect((await line(['ls'])).out).toMatch(/^m +there +1 +1024 of 3072 MB /m);
   const { out } = await line(['show', 'm']);
   expect(out).toContain('labels zone=a, gpu\\u001b[2J\nmemory limits of its sandboxes with processes: 1024 of 3072 MB\n');

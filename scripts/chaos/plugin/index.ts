@@ -1,4 +1,4 @@
-/** Tools whose effects are counted: by lines in a file of the sandbox, and by a counter outside of Longshore that is told the id of each call. */
+/** Tools whose effects are counted: by lines in a file of the sandbox, and by a counter outside of Longshore that gets a request with the id of each call. */
 import { appendFile } from 'node:fs/promises';
 import { definePlugin, defineTool, type ToolContext } from 'longshore/plugins';
 import { z } from 'zod';

@@ -18,7 +18,7 @@ const RECOVERY_LIMIT_MS = 10_000;
 export const cuts: Scenario = {
   summary: 'Postgres and Temporal are cut off for up to 30 s, silent or at once, and connections are lost before or after a statement was received.',
   minutes: 3,
-  rules: ['lost', 'doubled', 'transcript', 'result', 'told', 'recovery'],
+  rules: ['lost', 'doubled', 'transcript', 'result', 'reported', 'recovery'],
   spares: false,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);

@@ -14,7 +14,7 @@ const SHARE_OF_WORKERS = 0.7;
 export const kills: Scenario = {
   summary: 'Workers and HTTP services are killed (kill -9) at random moments of conversations.',
   minutes: 2,
-  rules: ['lost', 'doubled', 'transcript', 'result', 'told'],
+  rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: true,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);

@@ -10,7 +10,7 @@ const SAMPLES = 60;
 export const soak: Scenario = {
   summary: `A steady load without faults. ${RULE}`,
   minutes: 5,
-  rules: ['lost', 'doubled', 'transcript', 'result', 'told', 'grown'],
+  rules: ['lost', 'doubled', 'transcript', 'result', 'reported', 'grown'],
   spares: false,
   async run(world, { verdict, say, minutes }) {
     const lengthMs = minutes * 60_000;

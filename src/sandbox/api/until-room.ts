@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isFailure } from '../../contracts/errors.ts';
 
 /**
- * Repeats what has no effect when it fails for want of memory, until there is room: for callers that cannot come again. It keeps its place in the line meanwhile.
+ * Repeats what has no effect when it fails for want of memory, until there is room: for callers that cannot come again. It keeps its place in the queue meanwhile.
  * @throws what `act` throws: HOST_WAIT_OVER after the longest wait; the reason of the signal
  */
 export async function untilRoom<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T> {

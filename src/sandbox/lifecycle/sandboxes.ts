@@ -70,7 +70,7 @@ export interface SandboxesOptions {
     | 'NODE_ENV'
   > &
     TermsOfOptions['config'];
-  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'backups' | 'events' | 'hosts' | 'fleet' | 'roomLine'>;
+  store: Pick<Store, 'sandboxes' | 'pools' | 'snapshots' | 'blobs' | 'backups' | 'events' | 'hosts' | 'fleet' | 'roomQueue'>;
   log: Logger;
   /** The reaper does not remove orphaned containers and volumes younger than this. Milliseconds. Default 60 000. */
   reapGraceMs?: number;
@@ -107,7 +107,7 @@ function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
     hostId,
     hosts: store.hosts,
     fleet: store.fleet,
-    line: store.roomLine,
+    roomQueue: store.roomQueue,
     hostWaitMs: parseDuration(config.LONGSHORE_HOST_WAIT),
     events: store.events,
     lostAfterMs,

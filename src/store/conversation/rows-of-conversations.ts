@@ -7,7 +7,7 @@ import { createMedia, type MediaRows } from './media.ts';
 import { createPlans, type Plans } from './plans.ts';
 import { createPluginTimers, type PluginTimers } from './plugin-timers.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
-import { createRoomLine, type RoomLine } from './room-line.ts';
+import { createRoomQueue, type RoomQueue } from './room-queue.ts';
 import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
 import { createTreePlaces, type TreePlaces } from './tree-places.ts';
 import { createTurnPlaces, type TurnPlaces } from './turn-places.ts';
@@ -20,7 +20,7 @@ export interface RowsOfConversations {
   media: MediaRows;
   plans: Plans;
   /** Those that wait for memory of hosts. */
-  roomLine: RoomLine;
+  roomQueue: RoomQueue;
   pluginTimers: PluginTimers;
   sandboxUses: SandboxUses;
   skills: SkillRows;
@@ -35,7 +35,7 @@ export function createRowsOfConversations(parts: { database: Database; announcer
     imports: createImports(parts),
     media: createMedia(parts),
     plans: createPlans(parts),
-    roomLine: createRoomLine(parts),
+    roomQueue: createRoomQueue(parts),
     pluginTimers: createPluginTimers(parts),
     sandboxUses: createSandboxUses(parts),
     skills: createSkillRows(parts),

@@ -36,7 +36,7 @@ export interface CallSandboxParts {
   isBegun: boolean;
   /** This attempt waits while its host lacks memory for the sandbox. Absent: it ends, and another one asks again. */
   waits?: true;
-  /** @param signal aborted when the attempt lets go of the sandbox */
+  /** @param signal aborted when the attempt releases the sandbox */
   open: (signal: AbortSignal) => Promise<WorkerHandle>;
   onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
   /** Takes the calls of tools that the commands' code makes, and the questions of MCP servers, with who asks. */

@@ -286,7 +286,7 @@ function owned(name: string, labels: Record<string, string>): Omit<OwnedThing, '
 const OTHER_ROWS = {
   pools: { unowned: async () => [], forget: async () => undefined },
   snapshots: { list: async () => [] },
-  roomLine: { forget: async () => undefined },
+  roomQueue: { forget: async () => undefined },
   events: {},
 };
 const STUCK = new Promise<never>(() => undefined);

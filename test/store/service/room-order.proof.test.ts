@@ -45,7 +45,7 @@ interface Waiter {
 /** Two hosts with room for two and three GiB, and what is to happen there by the rules. */
 class Model {
   readonly allowed = [2, 3];
-  readonly line: Waiter[] = [];
+  readonly queue: Waiter[] = [];
   readonly callers: Caller[];
 
   constructor(callers: Caller[]) {
@@ -58,23 +58,23 @@ class Model {
 
   /** How many come before the caller on a host. */
   ahead(caller: number, host: number): number {
-    const at = this.line.findIndex((waiter) => waiter.caller === caller);
-    const before = at === -1 ? this.line : this.line.slice(0, at);
+    const at = this.queue.findIndex((waiter) => waiter.caller === caller);
+    const before = at === -1 ? this.queue : this.queue.slice(0, at);
     return before.filter((waiter) => !waiter.isSilent && waiter.size <= (this.allowed[host] ?? 0) && (waiter.host ?? host) === host).length;
   }
 
   stand(waiter: Waiter): void {
-    const at = this.line.findIndex(({ caller }) => caller === waiter.caller);
-    if (at !== -1 && !this.line[at]?.isSilent) this.line[at] = waiter;
+    const at = this.queue.findIndex(({ caller }) => caller === waiter.caller);
+    if (at !== -1 && !this.queue[at]?.isSilent) this.queue[at] = waiter;
     else {
       this.leave(waiter.caller);
-      this.line.push(waiter);
+      this.queue.push(waiter);
     }
   }
 
   leave(caller: number): void {
-    const at = this.line.findIndex((waiter) => waiter.caller === caller);
-    if (at !== -1) this.line.splice(at, 1);
+    const at = this.queue.findIndex((waiter) => waiter.caller === caller);
+    if (at !== -1) this.queue.splice(at, 1);
   }
 }
 
@@ -130,13 +130,13 @@ async function ask(model: Model, hosts: string[], { caller: number, host: wanted
 
 async function stand(waiter: string, size: number, hostId: string | undefined): Promise<void> {
   const waits = { neededMb: size * 1024, host: '', promisedMb: 0, allowedMb: 0, ahead: 0 };
-  await store.roomLine.stand({ waiter, conversationId: waiter, tenantId: 'default', ...(hostId !== undefined && { hostId }), waits });
+  await store.roomQueue.join({ waiter, conversationId: waiter, tenantId: 'default', ...(hostId !== undefined && { hostId }), waits });
 }
 
 async function act(model: Model, hosts: string[], given: Step): Promise<void> {
   const { caller: number, verb } = given;
   const caller = model.callers[number];
-  const waiter = model.line.find((one) => one.caller === number);
+  const waiter = model.queue.find((one) => one.caller === number);
   if (!caller) return;
   const { row, conversationId } = caller;
   switch (verb) {

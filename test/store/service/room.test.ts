@@ -46,7 +46,7 @@ const promise = ({ sandboxId, generation, hostId }: SandboxRow) => store.sandbox
 const promised = async (hostId: string) => ((await store.fleet.hosts(LOST_MS, hostId))[0]?.reservedBytes ?? 0) / GIB;
 const WAITS: WaitsForRoom = { neededMb: 1024, host: 'host', promisedMb: 0, allowedMb: 0, ahead: 0 };
 const stand = (waiter: string, hostId?: string, neededMb = 1024) =>
-  store.roomLine.stand({ waiter, conversationId: waiter, tenantId: 'default', ...(hostId !== undefined && { hostId }), waits: { ...WAITS, neededMb } });
+  store.roomQueue.join({ waiter, conversationId: waiter, tenantId: 'default', ...(hostId !== undefined && { hostId }), waits: { ...WAITS, neededMb } });
 /** As if it had asked for the last time a minute ago. */
 const silence = (waiter: string) =>
   database.query('silence', "update room_waits set seen_at = seen_at - interval '1 minute', asked_at = asked_at - interval '1 minute' where waiter = $1", [
@@ -143,7 +143,7 @@ test('who has waited longer comes first, also where there is room for others', a
   const [first, second] = [await newConversation(store), await newConversation(store)];
   await expect(make(full, { conversationId: first })).rejects.toMatchObject(refused());
   expect(await stand(first, full)).toMatchObject({ isNew: true });
-  await store.roomLine.told(first);
+  await store.roomQueue.told(first);
   expect(await stand(first, full)).toMatchObject({ isNew: false });
   await stand(second, full, 512);
   expect((await store.conversations.get(first))?.status).toMatchObject({ waitsForRoom: WAITS });
@@ -167,11 +167,11 @@ test.each(['closed', 'paused'] as const)('a conversation that is %s keeps nobody
   await make(full);
 });
 
-test('who asks no more has left the line, and begins anew', async () => {
+test('a waiter that asks no more has left the queue, and joins at its end', async () => {
   const full = await host(1);
   const [first, second] = [await newConversation(store), await newConversation(store)];
   await stand(first, full);
-  await store.roomLine.told(first);
+  await store.roomQueue.told(first);
   await stand(second, full);
   await silence(first);
   await expect(make(full)).rejects.toMatchObject(refused(1));
@@ -179,7 +179,7 @@ test('who asks no more has left the line, and begins anew', async () => {
   expect(isNew).toBe(true);
   expect(waitedMs).toBeLessThan(60_000);
   await expect(make(full, { conversationId: first })).rejects.toMatchObject(refused(1));
-  await store.roomLine.leave(second);
+  await store.roomQueue.leave(second);
   await make(full, { conversationId: first });
 });
 
@@ -191,9 +191,9 @@ test('one that any host may take comes first on each that could take it', async 
   await make(small);
   await make(drained);
   await expect(make(other)).rejects.toMatchObject(refused(1));
-  await store.roomLine.stand({ waiter, conversationId: waiter, tenantId: 'default', runtime: 'runsc', waits: WAITS });
+  await store.roomQueue.join({ waiter, conversationId: waiter, tenantId: 'default', runtime: 'runsc', waits: WAITS });
   await make(other);
-  await store.roomLine.leave(waiter);
+  await store.roomQueue.leave(waiter);
 });
 
 test('no pool takes memory that is waited for, and a warm sandbox goes to who is first', async () => {
@@ -212,7 +212,7 @@ test('no pool takes memory that is waited for, and a warm sandbox goes to who is
   await stand(first, full);
   await expect(add(2)).rejects.toMatchObject(refused(1));
   await expect(claim(second)).rejects.toMatchObject(refused(1));
-  // Postgres tells of a failure before the transaction has let go of the row, which a claim then skips.
+  // Postgres reports an error before the transaction has released its row locks, and a claim skips a locked row.
   let claimed: SandboxRow | undefined;
   await until(async () => {
     claimed ??= await claim(first);

@@ -35,7 +35,7 @@ export interface DockerContext {
   hosts: Pick<Store['hosts'], 'lostSince'>;
   fleet: Pick<Store['fleet'], 'candidates'>;
   /** Those that wait for memory of hosts, and how long one may. */
-  line: Store['roomLine'];
+  roomQueue: Store['roomQueue'];
   hostWaitMs: number;
   events: Pick<Store['events'], 'append'>;
   /** Silence after which a host is lost. Milliseconds. */

@@ -25,12 +25,12 @@ const COPY_GRACES = 60;
  * ended. Orphans younger than the grace stay; what a newer container has superseded, here or on another host, is removed at once.
  */
 export async function reap(context: DockerContext): Promise<Reaped> {
-  const { engine, rows, line, installation, hostId, reapGraceMs, log } = context;
+  const { engine, rows, roomQueue, installation, hostId, reapGraceMs, log } = context;
   await reapSnapshots(context, reapGraceMs * COPY_GRACES);
   await reapBlobs(context);
   await drainPools(context);
   await endPromises(context, reapGraceMs * COPY_GRACES);
-  await line.forget();
+  await roomQueue.forget();
   const containers = await engine.containersOf(installation);
   const holderStays = containers.some(({ joins }) => joins);
   const removable = containers.filter(({ role }) => role !== HOLDER_ROLE || !holderStays);

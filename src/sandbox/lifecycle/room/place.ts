@@ -5,7 +5,7 @@ import type { Candidate } from '../../../store/service/fleet.ts';
 import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { fullAs, standInLine } from './with-room.ts';
+import { fullAs, queueForRoom } from './with-room.ts';
 
 /** A sandbox is made where it was asked for, unless this host is fuller than the emptiest one by more than this part of its memory. */
 const SLACK = 0.1;
@@ -29,7 +29,7 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
   if (!first) {
     const largest = largestOf(all);
     if (!largest) return refuseWhileDraining(context, owner);
-    throw await standInLine(context, { tenantId, ...wanted, anywhere: true }, fullAs(sandboxId, memoryMb, largest));
+    throw await queueForRoom(context, { tenantId, ...wanted, anywhere: true }, fullAs(sandboxId, memoryMb, largest));
   }
   const own = candidates.find((candidate) => candidate.hostId === hostId);
   if (own && own.load <= first.load + SLACK) return;

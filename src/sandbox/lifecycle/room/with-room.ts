@@ -29,7 +29,7 @@ export async function withRoom<T>(context: DockerContext, asking: Asking, take: 
     } catch (error) {
       if (!isFailure(error, 'HOST_FULL')) throw error;
       const full = error.values as ErrorValues<'HOST_FULL'>;
-      if (!(await giveUpWarm(context, full))) throw await standInLine(context, asking, full);
+      if (!(await giveUpWarm(context, full))) throw await queueForRoom(context, asking, full);
     }
   }
 }
@@ -43,15 +43,15 @@ async function giveUpWarm(context: DockerContext, { neededMb, promisedMb, allowe
   return true;
 }
 
-/** Takes a place in the line, or keeps it. Returns the error with which the caller learns how it goes on. */
-export async function standInLine(context: DockerContext, asking: Asking, full: ErrorValues<'HOST_FULL'>): Promise<Error> {
-  const { line, hostId, hostWaitMs } = context;
+/** Joins the queue for memory, or keeps its place. Returns the error that tells the caller when to ask again, or that it must not. */
+export async function queueForRoom(context: DockerContext, asking: Asking, full: ErrorValues<'HOST_FULL'>): Promise<Error> {
+  const { roomQueue, hostId, hostWaitMs } = context;
   const { sandboxId, conversationId, tenantId, runtime, anywhere } = asking;
   const waits = waitsIn(full);
   const { neededMb, host, promisedMb, allowedMb } = waits;
   if (neededMb > allowedMb) return failure('SANDBOX_TOO_LARGE', { sandboxId, neededMb, host, allowedMb });
   const waiter = conversationId ?? sandboxId;
-  const { waitedMs, isNew } = await line.stand({
+  const { waitedMs, isNew } = await roomQueue.join({
     waiter,
     tenantId,
     waits,
@@ -60,7 +60,7 @@ export async function standInLine(context: DockerContext, asking: Asking, full: 
     ...(anywhere && runtime !== undefined && { runtime }),
   });
   if (waitedMs >= hostWaitMs) {
-    await line.leave(waiter);
+    await roomQueue.leave(waiter);
     return failure('HOST_WAIT_OVER', { sandboxId, waited: Math.round(waitedMs / 1000), neededMb, host, promisedMb, allowedMb });
   }
   if (isNew) await tell(context, waiter, conversationId, waits);
@@ -70,10 +70,10 @@ export async function standInLine(context: DockerContext, asking: Asking, full: 
 }
 
 /** The log of the conversation says it once for each wait. */
-async function tell({ line, events, log }: DockerContext, waiter: string, conversationId: string | undefined, waits: WaitsForRoom): Promise<void> {
+async function tell({ roomQueue, events, log }: DockerContext, waiter: string, conversationId: string | undefined, waits: WaitsForRoom): Promise<void> {
   try {
     if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.waiting', data: waits }]);
-    await line.told(waiter);
+    await roomQueue.told(waiter);
   } catch (error) {
     log.warn({ conversationId, err: error }, 'the log of the conversation does not say that it waits for memory');
   }

@@ -33,7 +33,7 @@ test('two workers that open many at the same time open as many as there is room 
   expect(await reserved()).toBe(ALLOWED_BYTES);
   await destroy(...handles.map(({ sandboxId }) => sandboxId));
   expect(await reserved()).toBe(0);
-  for (let waiter = 1; waiter <= count; waiter += 1) await parts.store.roomLine.leave(`conv_room_${waiter}`);
+  for (let waiter = 1; waiter <= count; waiter += 1) await parts.store.roomQueue.leave(`conv_room_${waiter}`);
 });
 
 test('warm sandboxes are given up for others, and none is made while there is no room', async () => {
@@ -45,7 +45,7 @@ test('warm sandboxes are given up for others, and none is made while there is no
   const [first, second] = [await open(newOwner(), other), await open(newOwner(), other)];
   expect(await warm()).toEqual([]);
   await expect(open(newOwner(), other)).rejects.toMatchObject(full);
-  await parts.store.roomLine.leave(`conv_room_${count}`);
+  await parts.store.roomQueue.leave(`conv_room_${count}`);
   await destroy(first.sandboxId, second.sandboxId);
 });
 

@@ -8,7 +8,7 @@ import { factsOf } from '../../../../src/sandbox/lifecycle/room/facts-of.ts';
 import { checkPlace } from '../../../../src/sandbox/lifecycle/room/place.ts';
 import { withRoom } from '../../../../src/sandbox/lifecycle/room/with-room.ts';
 import type { Candidate } from '../../../../src/store/service/fleet.ts';
-import type { RoomWaiter } from '../../../../src/store/conversation/room-line.ts';
+import type { RoomWaiter } from '../../../../src/store/conversation/room-queue.ts';
 
 const GIB = 2 ** 30;
 const ASKING = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'acme' };
@@ -17,7 +17,7 @@ function full(values: { neededMb?: number; promisedMb?: number; allowedMb?: numb
   return failure('HOST_FULL', { sandboxId: 'sbx_1', host: 'here', neededMb: 1024, promisedMb: 2048, allowedMb: 2048, ahead: 0, ...values });
 }
 
-/** A host with warm sandboxes, and a line in which one has waited for so long. */
+/** A host with warm sandboxes, and a queue in which one has waited for so long. */
 function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates = [] as Candidate[], log = true } = {}) {
   const stood: RoomWaiter[] = [];
   const calls: string[] = [];
@@ -38,8 +38,8 @@ function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates 
         return false;
       },
     },
-    line: {
-      stand: async (waiter: RoomWaiter) => {
+    roomQueue: {
+      join: async (waiter: RoomWaiter) => {
         stood.push(waiter);
         return { waitedMs, isNew };
       },
@@ -108,7 +108,7 @@ test('the log says once that a conversation waits; without a log, it waits all t
   expect(without.calls).toEqual([]);
 });
 
-test('the longest wait ends with an error that says what to do, and leaves the line', async () => {
+test('the longest wait ends with an error that says what to do, and leaves the queue', async () => {
   const { context, calls } = world({ waitedMs: 60_000 });
   await expect(withRoom(context, ASKING, () => Promise.reject(full()))).rejects.toMatchObject({
     code: 'HOST_WAIT_OVER',

@@ -14,10 +14,10 @@ export interface RoomWaiter {
   waits: WaitsForRoom;
 }
 
-/** Those that wait for memory of hosts. Their order counts where rows of sandboxes are changed; what takes memory takes its waiter out of the line. */
-export interface RoomLine {
-  /** Takes a place in the line, or keeps it. Who has not asked for half a minute has left it, and begins anew. `isNew`: its conversation does not know of the wait. */
-  stand(waiter: RoomWaiter): Promise<{ waitedMs: number; isNew: boolean }>;
+/** The queue of those that wait for memory of hosts. The trigger `take_room` keeps to its order; what takes memory removes its waiter from the queue. */
+export interface RoomQueue {
+  /** Joins the queue, or keeps its place. A waiter that has not asked for half a minute has left it, and joins at the end. `isNew`: its conversation does not know of the wait. */
+  join(waiter: RoomWaiter): Promise<{ waitedMs: number; isNew: boolean }>;
   /** The conversation knows of the wait. */
   told(waiter: string): Promise<void>;
   leave(waiter: string): Promise<void>;
@@ -25,7 +25,7 @@ export interface RoomLine {
   forget(): Promise<void>;
 }
 
-const STAND = `insert into room_waits as w (waiter, conversation_id, tenant_id, host_id, runtime, memory_bytes, waits)
+const JOIN = `insert into room_waits as w (waiter, conversation_id, tenant_id, host_id, runtime, memory_bytes, waits)
   values ($1, $2, $3, $4, $5, $6, $7::json)
   on conflict (waiter) do update set host_id = excluded.host_id, runtime = excluded.runtime, memory_bytes = excluded.memory_bytes, waits = excluded.waits,
     seen_at = clock_timestamp(), told = w.told and longshore_is_in_line(w),
@@ -39,21 +39,21 @@ export function roomWait(conversationId: string): string {
   return `select w.waits from room_waits w where w.waiter = ${conversationId} and longshore_is_in_line(w)`;
 }
 
-export function createRoomLine({ database }: { database: Database }): RoomLine {
+export function createRoomQueue({ database }: { database: Database }): RoomQueue {
   return {
-    async stand({ waiter, conversationId, tenantId, hostId, runtime, waits }) {
+    async join({ waiter, conversationId, tenantId, hostId, runtime, waits }) {
       const values = [waiter, conversationId ?? null, tenantId, hostId ?? null, runtime ?? null, waits.neededMb * 2 ** 20, toJsonText(waits)];
-      const [row] = await database.query<{ is_new: boolean; waited_ms: number }>('roomLine.stand', STAND, values);
+      const [row] = await database.query<{ is_new: boolean; waited_ms: number }>('roomQueue.join', JOIN, values);
       return { waitedMs: row?.waited_ms ?? 0, isNew: row?.is_new === true };
     },
     async told(waiter) {
-      await database.query('roomLine.told', 'update room_waits set told = true where waiter = $1', [waiter]);
+      await database.query('roomQueue.told', 'update room_waits set told = true where waiter = $1', [waiter]);
     },
     async leave(waiter) {
-      await database.query('roomLine.leave', 'delete from room_waits where waiter = $1', [waiter]);
+      await database.query('roomQueue.leave', 'delete from room_waits where waiter = $1', [waiter]);
     },
     async forget() {
-      await database.query('roomLine.forget', FORGET, []);
+      await database.query('roomQueue.forget', FORGET, []);
     },
   };
 }
