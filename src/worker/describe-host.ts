@@ -1,6 +1,7 @@
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import { ownVersion } from '../platform/own-version.ts';
+import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 
@@ -24,18 +25,7 @@ export async function describeHost(parts: Described): Promise<{ stop(): Promise<
     if (isFailure(error, 'CONFIG_INVALID')) throw error;
     unlessAway(error);
   });
-  let round: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    round ??= describe(parts)
-      .catch(unlessAway)
-      .finally(() => (round = undefined));
-  }, AGAIN_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await round;
-    },
-  };
+  return startRounds({ everyMs: AGAIN_MS, work: () => describe(parts), onFailure: unlessAway });
 }
 
 async function describe({ store, sandboxes }: Described): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Logger } from '../platform/log.ts';
+import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import { ON_HOST, type SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
@@ -17,20 +18,17 @@ const AT_ONCE = 3;
 export function startDraining(parts: DrainParts): { stop(): Promise<void> } {
   const { sandboxes, log } = parts;
   const stopped = new AbortController();
-  let round: Promise<void> | undefined;
-  const look = async () => {
-    if (sandboxes.isDraining?.() === true) await drain(parts, stopped.signal);
-  };
-  const timer = setInterval(() => {
-    round ??= look()
-      .catch((error: unknown) => log.warn({ err: error }, 'the host could not be drained now'))
-      .finally(() => (round = undefined));
-  }, LOOK_EVERY_MS);
+  const rounds = startRounds({
+    everyMs: LOOK_EVERY_MS,
+    async work() {
+      if (sandboxes.isDraining?.() === true) await drain(parts, stopped.signal);
+    },
+    onFailure: (error) => log.warn({ err: error }, 'the host could not be drained now'),
+  });
   return {
-    async stop() {
-      clearInterval(timer);
+    stop() {
       stopped.abort();
-      await round;
+      return rounds.stop();
     },
   };
 }

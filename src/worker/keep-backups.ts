@@ -1,6 +1,7 @@
 import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { KEPT_CHECKPOINTS } from '../contracts/checkpoints/checkpoint.ts';
 import type { Logger } from '../platform/log.ts';
+import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import { ownerOf } from '../sandbox/visits/held.ts';
 import { openVisited } from '../sandbox/visits/open-visited.ts';
@@ -45,17 +46,15 @@ export function startBackups(parts: Parts): { stop(): Promise<void> } {
       atWork.set(due.sandboxId, work);
     }
   };
-  let looking: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    looking ??= look()
-      .catch((error: unknown) => log.debug({ err: error }, 'backups that are due could not be looked up'))
-      .finally(() => (looking = undefined));
-  }, LOOK_EVERY_MS);
+  const rounds = startRounds({
+    everyMs: LOOK_EVERY_MS,
+    work: look,
+    onFailure: (error) => log.debug({ err: error }, 'backups that are due could not be looked up'),
+  });
   return {
     async stop() {
-      clearInterval(timer);
       stopped.abort();
-      await looking;
+      await rounds.stop();
       await Promise.all(atWork.values());
     },
   };

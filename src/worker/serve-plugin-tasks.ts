@@ -1,4 +1,5 @@
 import type { Logger } from '../platform/log.ts';
+import { startRounds } from '../platform/start-rounds.ts';
 import { ownSandboxIdOf } from '../plugins/dialects/shared/python/own-sandboxes.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
@@ -41,16 +42,14 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
       begin(sandboxId, { plugin: pluginId, sandboxId }, async () => parts.registry.plugin(pluginId)?.answerTasks?.(tenantId, answer));
     }
   };
-  let looking: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    looking ??= look()
-      .catch((error: unknown) => log.debug({ err: error }, 'sandboxes of plugins could not be looked up'))
-      .finally(() => (looking = undefined));
-  }, LOOK_EVERY_MS);
+  const rounds = startRounds({
+    everyMs: LOOK_EVERY_MS,
+    work: look,
+    onFailure: (error) => log.debug({ err: error }, 'sandboxes of plugins could not be looked up'),
+  });
   return {
     async stop() {
-      clearInterval(timer);
-      await looking;
+      await rounds.stop();
       await Promise.all(atWork.values());
     },
   };

@@ -2,6 +2,7 @@ import { createTurnPlaceDesk } from '../activities/places/turn-places.ts';
 import { withoutUndefined } from '../common/without-undefined.ts';
 import type { Config } from '../platform/config.ts';
 import { readLimits } from '../platform/read-limits.ts';
+import { startRounds } from '../platform/start-rounds.ts';
 import type { TurnLimits } from '../store/conversation/turn-places.ts';
 
 /** Also how long a turn waits at most for a place that a crash has left with another one, whose turn has ended. */
@@ -18,18 +19,9 @@ export function turnLimits({
 /** Looks for places at intervals: for those that ended turns have left, and for those that a change of a limit has made. */
 export function startSweepingPlaces(parts: Parameters<typeof createTurnPlaceDesk>[0]): { stop(): Promise<void> } {
   const desk = createTurnPlaceDesk(parts);
-  let sweeping: Promise<void> | undefined;
-  const sweep = async () => {
-    await desk.sweep().catch((error: unknown) => parts.log.warn({ err: error }, 'places of turns could not be swept'));
-    sweeping = undefined;
-  };
-  const timer = setInterval(() => {
-    sweeping ??= sweep();
-  }, SWEEP_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await sweeping;
-    },
-  };
+  return startRounds({
+    everyMs: SWEEP_EVERY_MS,
+    work: () => desk.sweep(),
+    onFailure: (error) => parts.log.warn({ err: error }, 'places of turns could not be swept'),
+  });
 }
