@@ -113,11 +113,22 @@ function stopAtEnd(stop: () => Promise<void>): () => void {
   };
 }
 
-/** Containers and volumes of an installation, also those that ended. */
+/** Containers in any state, volumes, images and networks of an installation, and what the engine does not say. */
 export async function listLeftovers(installation: string): Promise<string[]> {
-  const filter = ['--quiet', '--filter', `label=longshore.installation=${installation}`];
-  const [containers, volumes] = await Promise.all([runCommand('docker', ['ps', '--all', ...filter]), runCommand('docker', ['volume', 'ls', ...filter])]);
-  return `${containers.stdout}\n${volumes.stdout}`.split('\n').filter((line) => line !== '');
+  const filter = ['--filter', `label=longshore.installation=${installation}`];
+  const kinds = {
+    container: ['ps', '--all', ...filter, '--format', '{{.Names}} ({{.Status}})'],
+    volume: ['volume', 'ls', ...filter, '--format', '{{.Name}}'],
+    image: ['image', 'ls', ...filter, '--format', '{{.ID}}'],
+    network: ['network', 'ls', ...filter, '--format', '{{.Name}}'],
+  };
+  const found: string[] = [];
+  for (const [kind, command] of Object.entries(kinds)) {
+    const { code, stdout, stderr } = await runCommand('docker', command);
+    if (code !== 0) found.push(`the engine does not say which ${kind}s there are: ${stderr.trim()}`);
+    found.push(...stdout.split('\n').flatMap((name) => (name === '' ? [] : [`${kind} ${name}`])));
+  }
+  return found;
 }
 
 /** What Docker says about the containers of an installation, such as `Up 12 seconds (Paused)`. */

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowClient } from '@temporalio/client';
-import { runCommand } from '../../src/platform/run-command.ts';
+import { listLeftovers } from '../temporary-stack.ts';
 import { stillRunning } from './processes.ts';
 import type { Records } from './records.ts';
 
@@ -48,30 +48,12 @@ export async function census(places: Places): Promise<string[]> {
 async function find({ installation, records, workflows, processes, temporary }: Places): Promise<string[]> {
   const files = (await readdir(temporary)).filter((name) => !KEPT_FILES.test(name));
   return [
-    ...(await ofEngine(installation)),
+    ...(await listLeftovers(installation)),
     ...(await stillRunning(processes)).map((name) => `process ${name}`),
     ...files.map((name) => `file ${join(temporary, name)}`),
     ...(await openWorkflows(workflows)),
     ...(await rows(records)),
   ];
-}
-
-/** Containers in any state, volumes, images and networks of the installation. */
-export async function ofEngine(installation: string): Promise<string[]> {
-  const filter = ['--filter', `label=longshore.installation=${installation}`];
-  const kinds = {
-    container: ['ps', '--all', ...filter, '--format', '{{.Names}} ({{.Status}})'],
-    volume: ['volume', 'ls', ...filter, '--format', '{{.Name}}'],
-    image: ['image', 'ls', ...filter, '--format', '{{.ID}}'],
-    network: ['network', 'ls', ...filter, '--format', '{{.Name}}'],
-  };
-  const found: string[] = [];
-  for (const [kind, command] of Object.entries(kinds)) {
-    const { code, stdout, stderr } = await runCommand('docker', command);
-    if (code !== 0) found.push(`the engine does not say which ${kind}s there are: ${stderr.trim()}`);
-    found.push(...linesOf(stdout).map((name) => `${kind} ${name}`));
-  }
-  return found;
 }
 
 async function openWorkflows(workflows: WorkflowClient): Promise<string[]> {
@@ -89,8 +71,4 @@ async function rows(records: Records): Promise<string[]> {
     if (count > 0) found.push(`${count} rows of ${table} whose conversation does not exist`);
   }
   return found;
-}
-
-function linesOf(text: string): string[] {
-  return text.split('\n').filter((line) => line !== '');
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { census, ofEngine } from './census.ts';
+import { listLeftovers } from '../temporary-stack.ts';
+import { census } from './census.ts';
 import type { Verdict } from './verdict.ts';
 import type { World } from './world.ts';
 
@@ -12,7 +13,7 @@ export async function takeLeftovers(world: World, verdict: Verdict, say: (line: 
   const isOpen = async () => (await workflows.count(`ExecutionStatus = 'Running'`)).count > 0;
   for (const end = Date.now() + CLEANING_MS; (await isOpen()) && Date.now() < end;) await sleep(500);
   verdict.add(...(await crew.stop()).map((what) => ({ rule: 'ended' as const, what })));
-  const before = await ofEngine(installation);
+  const before = await listLeftovers(installation);
   await world.reap();
   const processes = crew.orphans();
   verdict.add(...(await census({ installation, records, workflows, processes, temporary })).map((what) => ({ rule: 'left' as const, what })));

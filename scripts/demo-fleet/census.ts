@@ -6,7 +6,7 @@ import { listLeftovers, type TemporaryStack } from '../temporary-stack.ts';
 export async function takeCensus({ config, directory }: TemporaryStack): Promise<string[]> {
   const { LONGSHORE_INSTALLATION: installation } = config;
   return [
-    ...(await listLeftovers(installation)).map((id) => `container or volume ${id}`),
+    ...(await listLeftovers(installation)),
     ...(await processesWith([directory, installation])),
     ...(await readFile('/proc/self/mountinfo', 'utf8'))
       .split('\n')

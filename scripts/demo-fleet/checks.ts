@@ -4,7 +4,7 @@ import type { Narrator } from '../demo/narrator.ts';
 const EVENTUALLY_MS = 90_000;
 const POLL_MS = 200;
 
-/** What the demo promises, told one by one. */
+/** What the demo promises; each check is printed. */
 export class Checks {
   readonly #narrator: Narrator;
   failed = 0;

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ofEngine } from '../census.ts';
+import { listLeftovers } from '../../temporary-stack.ts';
 import { namesBelow, type OwnProcess } from '../processes.ts';
 import type { World } from '../world.ts';
 import type { Sample } from './growth.ts';
@@ -30,7 +30,7 @@ async function sample({ crew, records, installation }: World): Promise<Sample> {
     serviceMb: await memoryOf('service'),
     handles: sum(handles),
     children: sum(children),
-    containers: (await ofEngine(installation)).filter((line) => line.startsWith('container ')).length,
+    containers: (await listLeftovers(installation)).filter((line) => line.startsWith('container ')).length,
     rowsEach: (rows[0]?.count ?? 0) / Math.max(1, conversations?.count ?? 0),
   };
 }
