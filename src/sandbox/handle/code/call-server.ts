@@ -1,4 +1,5 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
+import { deferred } from '../../../common/deferred.ts';
 import { freeExec } from '../../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/host-methods.ts';
@@ -21,11 +22,17 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * Its output is the answer.
  */
 export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
+  const met = new Set<string>();
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
-      await ensureServer(connection, server, execId, options.onRestart);
-      return follow(connection, { sandboxId, execId, name: server.name, request, options });
+      const following = { sandboxId, execId, name: server.name, request, options };
+      const isMet = server.isNamedByContent === true && met.has(server.name);
+      const ensured = ensureServer(connection, server, execId, options.onRestart);
+      if (isMet) return followAtOnce(connection, following, ensured);
+      await ensured;
+      if (server.isNamedByContent) met.add(server.name);
+      return follow(connection, following);
     },
     async serverMark(name) {
       const keeper = await find(connection, serverExec(name));
@@ -51,6 +58,23 @@ interface Following {
   options: ServerRequestOptions;
 }
 
+/**
+ * Makes the request while the server is looked for: it ran before, and under its name can be no other. Where it has ended, the request waits for its
+ * successor.
+ */
+async function followAtOnce(connection: WorkingConnection, following: Following, ensured: Promise<void>): Promise<ServerAnswer> {
+  const answered = follow(connection, following);
+  answered.catch(() => undefined);
+  try {
+    await ensured;
+  } catch (error) {
+    // Another worker may have started it meanwhile, so only the request itself knows whether it was received.
+    if (isFailure(error, 'EXEC_FAILED') && (await answered).outcome !== 'absent') return answered;
+    throw error;
+  }
+  return answered;
+}
+
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel, asStarted = false } = options;
   let restart: string | undefined;
@@ -65,13 +89,21 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
     stdin: 'open',
     ...(onMethodCall && { methods: true }),
   };
-  const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
+  const answered = deferred<undefined>();
+  const onStdout = (chunk: Buffer) => {
+    reader.push(chunk);
+    if (reader.answer()) answered.resolve(undefined);
+  };
+  const following = { previewBytes: 0, onStdout, ...(signal && { signal }) };
   const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
   // The leading newline ends a line that an earlier worker may have sent only in part.
   const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, hasChannel, ...request })}\n`), { end: true });
   given.catch(() => undefined);
-  const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
-  if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
+  running.catch(() => undefined);
+  // The answer is in the journal; the end of the exec is not waited for.
+  const ended = await Promise.race([answered.promise, running]);
+  const exit = ended && exitOf(ended, sandboxId, `"${execId}" was running`);
+  if (exit?.status === 'timeout' || exit?.status === 'killed') return { outcome: exit.status };
   if (restart !== undefined) await onRestart?.(restart);
   return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
 }

@@ -16,7 +16,7 @@ from mcp_words import log, names_of, tell_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, Any
+    from typing import IO, Any, Callable
 
 _VERSION = '2025-11-25'
 _COMES_UP = 30.0
@@ -36,24 +36,24 @@ _CODES = {'REFUSED': -1, 'TOOL_FAILED': -32603}
 
 
 class Request:
-    """One open request. `lines` are the reports for its client; None ends them."""
+    """One open request. `report` takes the reports for its client; None ends them."""
 
-    def __init__(self, request_id: str, method: str, params: dict[str, Any], asks: bool = False) -> None:
+    def __init__(self, request_id: str, method: str, params: dict[str, Any], report: Callable[[bytes | None], object], asks: bool = False) -> None:
         self.id = request_id
         self.method = method
         self.params = params
         self.asks = asks
         """A worker that can ask a person follows it."""
-        self.lines: queue.Queue[bytes | None] = queue.Queue()
+        self.report = report
         self.over = False
 
     def tell(self, kind: str, **fields: Any) -> None:
         if self.over:
             return
         self.over = kind in ('answer', 'error', 'failed', 'gone')
-        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+        self.report(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
         if self.over:
-            self.lines.put(None)
+            self.report(None)
 
 
 class ServerProcess:
@@ -87,12 +87,12 @@ class ServerProcess:
         if self._may_sample:
             capabilities['sampling'] = {}
         about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
-        greeting = Request('longshore-greeting', 'initialize', about)
-        self.ask(greeting)
+        lines: queue.Queue[bytes | None] = queue.Queue()
+        self.ask(Request('longshore-greeting', 'initialize', about, lines.put))
         line = None
         with contextlib.suppress(queue.Empty):
             while line is None or line['type'] == 'made':
-                line = json.loads(greeting.lines.get(timeout=_COMES_UP) or b'null')
+                line = json.loads(lines.get(timeout=_COMES_UP) or b'null')
         if line is None or line['type'] == 'made':
             raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
         if line['type'] != 'answer':
