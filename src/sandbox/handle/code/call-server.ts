@@ -27,10 +27,8 @@ export function createServerOperations(connection: WorkingConnection, sandboxId:
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
       const following = { sandboxId, execId, name: server.name, request, options };
-      const isMet = server.isNamedByContent === true && met.has(server.name);
-      const ensured = ensureServer(connection, server, execId, options.onRestart);
-      if (isMet) return followAtOnce(connection, following, ensured);
-      await ensured;
+      if (server.isNamedByContent && met.has(server.name)) return followAtOnce(connection, following, ensureServer(connection, server, options));
+      await ensureServer(connection, server, { ...options, madeAs: execId });
       if (server.isNamedByContent) met.add(server.name);
       return follow(connection, following);
     },
@@ -119,13 +117,12 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
 
 /**
  * Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced, unless the request was made
- * already: such a request is only followed.
+ * already, as `madeAs`: such a request is only followed.
  */
 async function ensureServer(
   connection: WorkingConnection,
   server: SandboxServer,
-  requestExec: string,
-  onRestart: ServerRequestOptions['onRestart'],
+  { madeAs, onRestart }: { madeAs?: string; onRestart?: ServerRequestOptions['onRestart'] },
 ): Promise<void> {
   const { name, command, args, directory = '.', maySample } = server;
   // A server in a sandbox of an earlier version gets the variable, and is not told that it may ask.
@@ -140,7 +137,7 @@ async function ensureServer(
     // Asked at the same time: each answer takes as long as the rest of a short request.
     const starting = start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
     starting.catch(() => undefined);
-    if (attempt === 0 && (await find(connection, requestExec))) return;
+    if (attempt === 0 && madeAs !== undefined && (await find(connection, madeAs))) return;
     const why = await starting;
     if (why === undefined) return;
     // Reported before the restart: when this worker dies in between, the next attempt reports it again.
