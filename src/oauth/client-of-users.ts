@@ -1,7 +1,4 @@
-import { registerClient } from '@modelcontextprotocol/sdk/client/auth.js';
-import { InvalidClientError, UnauthorizedClientError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
-import type { OAuthClientInformationMixed, OAuthClientMetadata } from '@modelcontextprotocol/sdk/shared/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { OAuthError, OAuthErrorCode, registerClient, type FetchLike, type OAuthClientInformationMixed, type OAuthClientMetadata } from '@modelcontextprotocol/client';
 import { isFailure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { ClientPlace } from '../store/sign-ins/clients.ts';
@@ -73,7 +70,7 @@ export function placeOfClient({
 
 /** Whether an authorization server does not know the client any more: it has to be registered again. */
 export function isOfClient(error: unknown): boolean {
-  return error instanceof InvalidClientError || error instanceof UnauthorizedClientError;
+  return error instanceof OAuthError && (error.code === OAuthErrorCode.InvalidClient || error.code === OAuthErrorCode.UnauthorizedClient);
 }
 
 /** The secret of a registration may end. */

@@ -1,5 +1,4 @@
-import { discoverOAuthServerInfo, selectResourceURL, type OAuthServerInfo } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { discoverOAuthServerInfo, selectResourceURL, type FetchLike, type OAuthServerInfo } from '@modelcontextprotocol/client';
 import { checkEndpoint } from './check-endpoint.ts';
 import type { Challenge, ProtectedServer } from './server.ts';
 

@@ -1,4 +1,4 @@
-import { OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
+import { OAuthError } from '@modelcontextprotocol/client';
 import { ZodError } from 'zod';
 import { isFailure } from '../contracts/errors.ts';
 import { cutMiddle, visibleLine } from '../contracts/visible-text.ts';
@@ -10,7 +10,7 @@ const LONGEST = 300;
  * a token or a secret.
  */
 export function problemWords(error: unknown): string {
-  if (error instanceof OAuthError) return `the authorization server answers "${visibleLine(error.errorCode.slice(0, 60))}"`;
+  if (error instanceof OAuthError) return `the authorization server answers "${visibleLine(error.code.slice(0, 60))}"`;
   if (error instanceof ZodError || error instanceof SyntaxError) return 'the authorization server answers something that is not what the protocol says';
   const { name, message } = error as Error;
   if (name === 'TimeoutError' || name === 'AbortError') return 'the authorization server does not answer in time';

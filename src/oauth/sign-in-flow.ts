@@ -1,4 +1,4 @@
-import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
 import { randomBytes } from 'node:crypto';
 import { failure } from '../contracts/errors.ts';
 import type { SignIn, SignInRows } from '../store/sign-ins/sign-ins.ts';

@@ -1,4 +1,4 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StreamableHTTPError } from '@modelcontextprotocol/client';
 import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
 import { inTime } from '../../../common/in-time.ts';
 import type { McpLimits, Sampling } from '../../../contracts/mcp/server.ts';

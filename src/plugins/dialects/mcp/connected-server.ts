@@ -1,4 +1,4 @@
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike } from '@modelcontextprotocol/client';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';

@@ -1,4 +1,4 @@
-import type { LoggingLevel } from '@modelcontextprotocol/sdk/types.js';
+import type { LoggingLevel } from '@modelcontextprotocol/client';
 import { cutMiddle, visibleText } from '../../../contracts/visible-text.ts';
 import type { Logger } from '../../../platform/log.ts';
 

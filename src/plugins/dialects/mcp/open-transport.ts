@@ -1,5 +1,4 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { StreamableHTTPClientTransport, type FetchLike, type Transport } from '@modelcontextprotocol/client';
 import type { McpProgram, McpRemote } from '../../../contracts/mcp/server.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
 import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';

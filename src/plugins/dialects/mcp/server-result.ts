@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Json } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
 import type { ToolResult } from '../../api/define-plugin.ts';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { CallToolResultSchema, ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool as ServerTool } from '@modelcontextprotocol/client';
+import { CallToolResultSchema, ToolSchema } from '@modelcontextprotocol/core';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';

@@ -1,4 +1,4 @@
-import { ElicitRequestParamsSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ElicitRequestParamsSchema } from '@modelcontextprotocol/core';
 import type { z } from 'zod';
 import { isObject, type Json, type JsonObject } from '../../../../contracts/json.ts';
 import type { Question } from '../../../../contracts/questions/question.ts';
