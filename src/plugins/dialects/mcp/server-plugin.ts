@@ -4,7 +4,7 @@ import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
 import type { PluginConversation } from '../../api/plugin.ts';
-import type { Session } from './open-session.ts';
+import type { Session } from './connection/open-session.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { instructionsOf } from './offers/instructions.ts';
 import { tellWatched, watchedIn } from './offers/watched-resources.ts';

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { ProtocolErrorCode, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
 import { JSONRPCMessageSchema } from '@modelcontextprotocol/core';
-import { inTimeOr } from '../../../common/in-time.ts';
-import type { McpProgram } from '../../../contracts/mcp/server.ts';
-import { excessOf } from '../../../contracts/foreign-json.ts';
+import { inTimeOr } from '../../../../common/in-time.ts';
+import type { McpProgram } from '../../../../contracts/mcp/server.ts';
+import { excessOf } from '../../../../contracts/foreign-json.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { MessageRefused } from './message-refused.ts';
-import { createLineReader } from '../../../common/line-reader.ts';
+import { createLineReader } from '../../../../common/line-reader.ts';
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const MAX_LAST_WORDS = 500;

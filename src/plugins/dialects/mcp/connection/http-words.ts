@@ -1,4 +1,4 @@
-import { cutMiddle } from '../../../contracts/visible-text.ts';
+import { cutMiddle } from '../../../../contracts/visible-text.ts';
 import { SdkHttpError } from '@modelcontextprotocol/client';
 
 const MAX_TEXT = 300;
@@ -6,7 +6,8 @@ const MAX_TEXT = 300;
 /** The message of an error. For a refusal by HTTP it contains the status, which the error's own message omits. */
 export function messageOf(error: Error): string {
   if (!(error instanceof SdkHttpError) || error.status === undefined) return error.message;
-  const text = error.message.replace(/^Error POSTing to endpoint: /, '').trim();
+  const { text: said } = error.data;
+  const text = (typeof said === 'string' ? said : error.message.replace(/^Error POSTing to endpoint: /, '')).trim();
   return `it answers with HTTP ${error.status}${text === '' ? '' : `: ${cutMiddle(text, MAX_TEXT)}`}`;
 }
 
