@@ -49,7 +49,7 @@ export async function signOut({ rows, allowAddresses }: Parts, place: TokenPlace
 
 /** The token that renews others first: most servers end with it all that it has given. */
 async function revoke({ issuer, url, secret }: KeptTokens, fetchFn: FetchLike): Promise<void> {
-  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn, skipIssuerValidation: true });
   if (!metadata || !isSameIssuer(metadata.issuer, issuer)) throw new Error('it does not say what it offers');
   const { revocation_endpoint: given } = metadata as { revocation_endpoint?: string };
   if (given === undefined) throw new Error(NO_ENDPOINT);

@@ -85,6 +85,7 @@ export async function comeBack(parts: Parts, given: Return, cookie: string): Pro
     const tokens = await exchangeAuthorization(issuer, {
       clientInformation: client,
       authorizationCode: code,
+      ...(given.issuer !== undefined && { iss: given.issuer }),
       codeVerifier: verifier,
       redirectUri: `${publicUrl}${PATHS.callback}`,
       fetchFn,
