@@ -3,7 +3,6 @@ mcp_process.py."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 
@@ -165,7 +164,3 @@ class Listening:
             if number == self._number:
                 self._open()
         tell_change('the server may have changed while it did not tell')
-
-
-def too_large(params: object, limit: int) -> bool:
-    return not isinstance(params, dict) or len(json.dumps(params)) > limit

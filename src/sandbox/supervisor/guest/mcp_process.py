@@ -10,9 +10,9 @@ import signal
 import subprocess
 import threading
 import time
-from urllib.parse import quote
 
 import mcp_newer
+from mcp_questions import Questions
 from mcp_request import Request
 from mcp_words import log, names_of, tell_change
 
@@ -26,8 +26,6 @@ _CLIENT = {'name': 'longshore', 'version': '0.1.0'}
 _COMES_UP = 30.0
 # A server of an earlier revision may be silent when it is asked what it speaks.
 _PROBE = 10.0
-# Before a request that only brings back the state of the server.
-_PAUSE = 0.25
 _MAX_MESSAGE = 8 * 1024 * 1024
 # Notifications and lines that are no messages, in a second.
 _MAX_NOISE = 1_000
@@ -35,14 +33,8 @@ _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
 _MAX_DATA = 4_000
 _MAX_INSTRUCTIONS = 10_000
-_INVALID_REQUEST = -32600
-_INVALID_PARAMS = -32602
 _INTERNAL_ERROR = -32603
-# What a server may ask of its worker, and its largest size as JSON. The worker accepts less, and tells the server so.
-_QUESTIONS = {'elicitation/create': 256 * 1024, 'sampling/createMessage': 900_000}
 _MAY_SAMPLE = 'LONGSHORE_MCP_SAMPLING'
-# For the reasons of a worker that does not answer. All others say that the question is not valid.
-_CODES = {'REFUSED': -1, 'TOOL_FAILED': -32603}
 
 
 class EndedEarly(RuntimeError):
@@ -57,17 +49,15 @@ class ServerProcess:
         self.why = ''
         self.ended = threading.Event()
         self._open: dict[str, Request] = {}
-        self._asked: dict[int, tuple[Request, Any]] = {}
         # Where it speaks the revision 2026-07-28.
         self._meta: dict[str, Any] | None = None
         self._listening: mcp_newer.Listening | None = None
-        self._again = again
-        self._questions = 0
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._words = b''
         self._noise = (0.0, 0)
         self._may_sample = _MAY_SAMPLE in os.environ
+        self._questions = Questions(self._may_sample, self._send, again)
         pipe = subprocess.PIPE
         env = {name: value for name, value in os.environ.items() if name != _MAY_SAMPLE}
         self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=env)
@@ -127,6 +117,8 @@ class ServerProcess:
 
     def ask(self, request: Request) -> None:
         """Sends a request; one that was sent before gets the answers of its last round."""
+        if request.over:
+            return
         request.server = self
         if self._listening is not None and request.method in ('resources/subscribe', 'resources/unsubscribe'):
             request.tell('made')
@@ -157,7 +149,8 @@ class ServerProcess:
     def cancel(self, request: Request) -> None:
         with self._lock:
             under_way = self._open.pop(request.sent_as, None) is request
-            self._forget_questions(request)
+        self._questions.forget(request)
+        request.over = True
         if under_way:
             self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.sent_as, 'reason': 'the call was ended'}})
         # Who waits for the result of a task is its call.
@@ -166,69 +159,7 @@ class ServerProcess:
 
     def answer(self, request: Request, number: int, result: dict[str, Any]) -> None:
         """Passes on the answer to a question that the server asked during this request: its `ok`, or why there is none."""
-        with self._lock:
-            of, message_id = self._asked.get(number, (None, None))
-            if of is not request:
-                return
-            del self._asked[number]
-        error = result.get('error')
-        code = _CODES.get(str(error.get('code')), _INVALID_PARAMS) if isinstance(error, dict) else 0
-        if self._meta is not None:
-            self._take_answer(request, message_id, result.get('ok'), (code, str(error.get('message'))) if isinstance(error, dict) else None)
-        elif isinstance(error, dict):
-            self._send({'id': message_id, 'error': {'code': code, 'message': str(error.get('message'))}})
-        else:
-            self._send({'id': message_id, 'result': result.get('ok')})
-
-    def _take_answer(self, request: Request, name: str, answer: Any, refused: tuple[int, str] | None) -> None:
-        """The server has ended the request to ask; once it has all answers, it gets the request again. It may have been started anew meanwhile."""
-        with self._lock:
-            if refused is None:
-                request.answers[name] = answer
-                request.missing -= 1
-            else:
-                self._forget_questions(request)
-            is_whole = refused is None and request.missing == 0
-        if refused is not None:
-            request.tell('error', code=refused[0], message=f'it asks for something during this call and does not get it: {refused[1]}')
-        elif is_whole:
-            request.given['inputResponses'] = request.answers
-            self._again(request)
-
-    def _ask_newer(self, request: Request, result: dict[str, Any]) -> None:
-        try:
-            asks, state = mcp_newer.asked_in(request, result)
-            home = self._answer_itself(asks)
-            questions = {name: ask for name, ask in asks.items() if name not in home}
-            for ask in questions.values():
-                if not self._may_ask(ask.get('method')):
-                    raise ValueError(f'{str(ask.get("method"))[:100]} is not offered to it')
-                if mcp_newer.too_large(ask.get('params'), _QUESTIONS[ask['method']]):
-                    raise ValueError('what it asks is too large, or not an object')
-            if questions and not request.asks:
-                raise ValueError('no call is in progress in which it could be asked')
-        except ValueError as problem:
-            request.tell('error', code=_INVALID_PARAMS, message=str(problem))
-            return
-        request.rounds += 1
-        request.given = {} if state is None else {'requestState': state}
-        request.answers = home
-        request.missing = len(questions)
-        if not questions:
-            if asks:
-                request.given['inputResponses'] = home
-            timer = threading.Timer(0 if asks else _PAUSE, self._again, [request])
-            timer.daemon = True
-            timer.start()
-        for name, ask in questions.items():
-            with self._lock:
-                self._questions += 1
-                number = self._questions
-                self._asked[number] = (request, name)
-            request.tell('ask', number=number, method=ask['method'], params=ask['params'])
-
-    def _answer_itself(self, asks: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        return {name: _roots() for name, ask in asks.items() if ask.get('method') == 'roots/list'}
+        self._questions.answer(request, number, result)
 
     def stop(self, why: str) -> None:
         self.why = self.why or why
@@ -277,13 +208,12 @@ class ServerProcess:
             return
         if 'method' not in message:
             self._settle(message)
-        elif 'id' in message and self._meta is not None:
-            # In this revision, servers send no requests.
-            return
-        elif 'id' in message and self._may_ask(message['method']):
-            self._ask(message)
         elif 'id' in message:
-            self._serve(message)
+            # In the revision 2026-07-28, servers send no requests.
+            if self._meta is None:
+                with self._lock:
+                    requests = list(self._open.values())
+                self._questions.serve(message, requests)
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
         elif message['method'] == 'notifications/message':
@@ -299,55 +229,24 @@ class ServerProcess:
             request = self._open.pop(request_id, None) if isinstance(request_id, str) else None
             if request is None:
                 return
-            self._forget_questions(request)
+        self._questions.forget(request)
         error, result = message.get('error'), message.get('result')
-        kind = result.pop('resultType', None) if isinstance(result, dict) and (self._meta is not None or request.method == 'server/discover') else None
+        is_newer = self._meta is not None or request.method == 'server/discover'
+        kind = result.pop('resultType', None) if is_newer and isinstance(result, dict) else None
         if isinstance(error, dict):
             request.tell('error', code=error.get('code'), message=str(error.get('message')), data=_small(error.get('data')), server=self._facts(request))
-        elif kind == 'input_required':
-            self._ask_newer(request, result)
+        elif kind == 'input_required' and isinstance(result, dict):
+            self._questions.begin_round(request, result)
         elif kind not in (None, 'complete'):
             request.tell('error', code=_INTERNAL_ERROR, message=f'its answer is of an unknown kind: {str(kind)[:100]}')
         else:
             request.tell('answer', result=result, server=self._facts(request))
-
-    def _forget_questions(self, request: Request) -> None:
-        self._asked = {number: asked for number, asked in self._asked.items() if asked[0] is not request}
 
     def _facts(self, request: Request) -> dict[str, Any]:
         """What the server says about itself; all of it only to those who list its tools."""
         if request.method != 'tools/list':
             return self.about
         return {**self.about, 'offers': self.offers, 'instructions': self.instructions}
-
-    def _may_ask(self, method: object) -> bool:
-        return method == 'elicitation/create' or (method == 'sampling/createMessage' and self._may_sample)
-
-    def _ask(self, message: dict[str, Any]) -> None:
-        """A program does not say during which request it asks. All of them are of the same sandbox; the newest counts."""
-        method, params = message['method'], message.get('params')
-        with self._lock:
-            request = next((each for each in reversed(list(self._open.values())) if each.asks), None)
-            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _QUESTIONS[method]
-            if request is not None and is_valid:
-                self._questions += 1
-                self._asked[self._questions] = (request, message['id'])
-                request.tell('ask', number=self._questions, method=method, params=params)
-                return
-        if request is None:
-            error = {'code': _INVALID_REQUEST, 'message': 'no call is in progress in which it could be asked'}
-        else:
-            error = {'code': _INVALID_PARAMS, 'message': 'the question is too large, or not an object'}
-        self._send({'id': message['id'], 'error': error})
-
-    def _serve(self, message: dict[str, Any]) -> None:
-        """A server may send only few requests to its client."""
-        if message['method'] == 'ping':
-            self._send({'id': message['id'], 'result': {}})
-        elif message['method'] == 'roots/list':
-            self._send({'id': message['id'], 'result': _roots()})
-        else:
-            self._send({'id': message['id'], 'error': {'code': -32601, 'message': f'{message["method"]} is not offered'}})
 
     def _pass_on(self, params: object) -> None:
         if not isinstance(params, dict):
@@ -387,10 +286,6 @@ class ServerProcess:
         """Also ends what it has started: the program may be only the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def _roots() -> dict[str, Any]:
-    return {'roots': [{'uri': 'file://' + quote(os.path.expanduser('~')), 'name': 'home of the sandbox'}]}
 
 
 def _small(data: Any) -> Any:
