@@ -9,11 +9,13 @@ import type { JsonObject } from '../../src/contracts/json.ts';
 import type { ToolContext } from '../../src/plugins/api/define-plugin.ts';
 import { connectServer } from '../../src/plugins/dialects/mcp/connected-server.ts';
 import { openDesk } from '../../test/oauth/desk.ts';
+import { memoryStore } from '../../test/plugins/dialects/mcp/memory-store.ts';
 
 const ARGUMENTS: Record<string, JsonObject> = { add_numbers: { a: 5, b: 3 } };
 /** The document that the suite knows as a client. */
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json';
 
+let calls = 0;
 const url = process.argv.at(-1) ?? '';
 const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT: context = '{}' } = process.env;
 const oauth = scenario.startsWith('auth/') ? await authorizationOf(scenario, JSON.parse(context) as Record<string, string>) : undefined;
@@ -26,7 +28,17 @@ async function callAsWorker(server: McpRemote): Promise<void> {
   await connected.started;
   const { problem, tools } = connected.plugin();
   if (problem !== undefined) throw new Error(problem);
-  for (const tool of tools) await tool.execute(ARGUMENTS[tool.id] ?? {}, contextOfCall());
+  for (const { name, arguments: input } of callsOf(tools.map(({ id }) => id))) {
+    const tool = tools.find(({ id }) => id === name);
+    // One call that the server refuses says nothing about the others.
+    if (tool) await tool.execute(input, contextOfCall()).catch((error: Error) => console.error(`${name}: ${error.message}`));
+  }
+}
+
+/** The calls that a scenario wants; else each tool once. */
+function callsOf(ids: string[]): { name: string; arguments: JsonObject }[] {
+  const { toolCalls } = JSON.parse(context) as { toolCalls?: { name: string; arguments: JsonObject }[] };
+  return toolCalls ?? ids.map((name) => ({ name, arguments: ARGUMENTS[name] ?? {} }));
 }
 
 async function callAsUser(): Promise<void> {
@@ -57,6 +69,9 @@ async function authorizationServer(): Promise<string> {
 /** What the call of such a tool uses of its context. */
 function contextOfCall(): ToolContext {
   return {
+    callId: `call_${(calls += 1)}`,
+    store: memoryStore(),
+    logger: console,
     signal: new AbortController().signal,
     heartbeat: () => undefined,
     askPerson: async (question) => ({ action: 'accept', ...('answer' in question && { content: question.answer }) }),
