@@ -16,6 +16,8 @@ export function clientMetadata(publicUrl: string): OAuthClientMetadata {
     redirect_uris: [`${publicUrl}${PATHS.callback}`],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
+    // Authorization servers refuse other redirect addresses of either kind.
+    application_type: publicUrl.startsWith('https:') ? 'web' : 'native',
   };
 }
 

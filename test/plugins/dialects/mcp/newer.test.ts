@@ -118,7 +118,7 @@ test('the end of a call ends its request', async () => {
   const slow = say('http', 'slow', {}, { ...conversation().context, signal: end.signal });
   await until(async () => served.shared.calls.includes('slow'));
   end.abort(failure('INTERRUPTED', { callId: 'call_1' }));
-  await expect(slow).rejects.toThrow('INTERRUPTED');
+  await expect(slow).rejects.toThrow('"call_1" was interrupted');
   await until(async () => served.shared.cancelled === 1);
 });
 
