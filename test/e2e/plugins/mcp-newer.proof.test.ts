@@ -1,25 +1,26 @@
-import { basename, dirname } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { Chat, ConversationEvent } from '../../../src/client.ts';
-import { newerProgram, serveNewer, type ServedNewer } from '../../plugins/dialects/mcp/newer-support.ts';
+import { newerFile, serveNewer, type ServedNewer } from '../../plugins/dialects/mcp/newer-support.ts';
 import { installAgents, resultsOf, textIn, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
 
 let served: ServedNewer;
 let installation: Installation;
 let worker: WorkerProcess;
+let inner: Awaited<ReturnType<typeof newerFile>>;
 beforeAll(async () => {
   served = await serveNewer({ legacy: 'reject' });
   const far = { far: { url: served.url } };
-  const [program = ''] = (await newerProgram()).args;
-  const inner = { command: 'node', args: [basename(program)], directory: '/home/user/mcp', where: 'sandbox', timeout: '5s' };
-  const sandbox = { idle: { freeze: '200ms' }, assets: [{ from: dirname(program), to: '/home/user/mcp' }] };
+  inner = await newerFile();
+  const server = { command: 'node', args: [inner.file], directory: '/home/user/mcp', where: 'sandbox', timeout: '5s' };
+  const sandbox = { idle: { freeze: '200ms' }, assets: [{ from: inner.directory, to: '/home/user/mcp' }] };
   const inside = { tools: ['inner:*'], sandbox };
   installation = await installAgents({
     calling: { mcp: far, tools: ['far:*'], requireApproval: { 'far:era': false }, steps: [{ call: 'far:era' }, { say: 'Called.' }] },
     asking: { mcp: far, tools: ['far:*'], requireApproval: { 'far:ask_twice': false }, steps: [{ call: 'far:ask_twice' }, { say: 'Asked.' }] },
-    near: { mcp: { inner }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:era' }, { call: 'inner:report' }, { say: 'Called.' }] },
-    waiting: { mcp: { inner }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:ask_twice' }, { say: 'Asked.' }] },
+    near: { mcp: { inner: server }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:era' }, { call: 'inner:report' }, { say: 'Called.' }] },
+    waiting: { mcp: { inner: server }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:ask_twice' }, { say: 'Asked.' }] },
     musing: {
-      mcp: { muse: { ...inner, sampling: 'allow' } },
+      mcp: { muse: { ...server, sampling: 'allow' } },
       tools: ['muse:*'],
       sandbox,
       requireApproval: { 'muse:*': false },
@@ -28,12 +29,12 @@ beforeAll(async () => {
       plugin: { say: 'Very high.', usage: { inputTokens: 300, outputTokens: 20 } },
     },
     watching: {
-      mcp: { inner },
+      mcp: { inner: server },
       ...inside,
       requireApproval: { 'inner:*': false },
       steps: [{ call: 'inner:watch_resource', with: { uri: 'tide:now' } }, { call: 'inner:read_resource', with: { uri: 'tide:now' } }, { say: 'Watched.' }],
     },
-    endless: { mcp: { inner }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:big_state', expect: { isError: true } }, { say: 'Refused.' }] },
+    endless: { mcp: { inner: server }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:big_state', expect: { isError: true } }, { say: 'Refused.' }] },
   });
   worker = installation.startWorker();
   await worker.ready;
@@ -41,6 +42,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await installation[Symbol.asyncDispose]();
   await served[Symbol.asyncDispose]();
+  await rm(inner.directory, { recursive: true, force: true });
 });
 
 const start = (agent: string) => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });

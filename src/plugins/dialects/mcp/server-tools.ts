@@ -27,7 +27,7 @@ const LONGEST_ID = 80;
 /** A server's tools as tools of a plugin. A tool that cannot be used is left out and reported; the others work. */
 export function toolsOf(
   pluginId: string,
-  { tools: given, offers = [], problems: leftOut = [] }: Pick<ListedTools, 'tools' | 'offers' | 'problems'>,
+  { tools: given, offers = [], problems: leftOut = [], inRounds }: Omit<ListedTools, 'version'>,
   limits: McpLimits,
   run: RunServerTool,
 ): ServerTools {
@@ -35,7 +35,7 @@ export function toolsOf(
   const compile = createCompiler();
   const tools = new Map<string, Tool>();
   const problems: string[] = [...leftOut];
-  const rounds = offers.includes('rounds') ? { inRounds: true as const } : {};
+  const rounds = inRounds ? { inRounds } : {};
   if (listed.length < given.length) problems.push(`Its list of tools has more than ${MAX_PAGES} pages; tools of those after them are left out`);
   if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are used`);
   for (const described of listed.slice(0, MAX_TOOLS)) {

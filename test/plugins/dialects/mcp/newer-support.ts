@@ -1,7 +1,12 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
+import { build } from 'esbuild';
+import { mkdtemp } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { McpProgram } from '../../../../src/contracts/mcp/server.ts';
 import { builtProgram } from '../../../support/built-programs.ts';
 import { createNewerServer, freshShared, type Shared } from './newer-server.ts';
@@ -11,6 +16,14 @@ const STDIO = new URL('newer-stdio-server.ts', import.meta.url);
 
 export async function newerProgram(more: Partial<McpProgram> = {}): Promise<McpProgram> {
   return fixtureProgram({ args: [await builtProgram(STDIO)], ...more });
+}
+
+/** The same as one file in a new directory, for sandboxes. */
+export async function newerFile(): Promise<{ directory: string; file: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'newer-'));
+  const file = 'newer-server.mjs';
+  await build({ entryPoints: [fileURLToPath(STDIO)], outfile: join(directory, file), bundle: true, platform: 'node', format: 'esm', logLevel: 'error' });
+  return { directory, file };
 }
 
 export interface ServedNewer extends AsyncDisposable {

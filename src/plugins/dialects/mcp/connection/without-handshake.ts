@@ -44,8 +44,8 @@ export function talkWithoutHandshake(client: Client, { name, sampling, heard, is
     await begun;
     const given = hasTools ? await listTools(client) : [];
     const problems = isHttp ? noteHeaders(given) : new Map<unknown, string>();
-    const said = aboutServer({ offers: [...offersIn(others), 'rounds'], instructions: client.getInstructions() });
-    return { tools: given.filter((tool) => !problems.has(tool)), ...said, ...(problems.size > 0 && { problems: [...problems.values()] }) };
+    const said = aboutServer({ offers: offersIn(others), instructions: client.getInstructions() });
+    return { tools: given.filter((tool) => !problems.has(tool)), inRounds: true, ...said, ...(problems.size > 0 && { problems: [...problems.values()] }) };
   }
 
   /** Returns the tools whose headers cannot be made, with the reasons. */

@@ -17,6 +17,8 @@ export interface ListedTools {
   instructions?: string;
   /** Tools that cannot be called over its connection were left out: why. */
   problems?: string[];
+  /** It speaks the revision 2026-07-28, and ends a request to ask for input. */
+  inRounds?: true;
 }
 
 /** What counts of what a server has said about itself, by the names of its capabilities. */
@@ -32,4 +34,5 @@ export const LISTED_TOOLS: z.ZodType<ListedTools> = z.object({
   offers: z.array(z.enum(OFFERS)).exactOptional(),
   instructions: z.string().exactOptional(),
   problems: z.array(z.string()).exactOptional(),
+  inRounds: z.literal(true).exactOptional(),
 });

@@ -16,12 +16,9 @@ import type { OfferedTool, Reading, ServerCall } from './server-call.ts';
 import { readFor, readingOf } from './watched-resources.ts';
 import { watchTool } from './watch-tool.ts';
 
-/**
- * What a server offers in addition to tools; `subscriptions`: it tells of changed resources, `tasks`: it makes calls of its tools tasks, `rounds`: it ends a request to ask
- * for input, so that another worker can go on.
- */
-export type Offer = 'resources' | 'prompts' | 'completions' | 'subscriptions' | 'tasks' | 'rounds';
-export const OFFERS: readonly Offer[] = ['resources', 'prompts', 'completions', 'subscriptions', 'tasks', 'rounds'];
+/** What a server offers in addition to tools; `subscriptions`: it tells of changed resources, `tasks`: it makes calls of its tools tasks. */
+export type Offer = 'resources' | 'prompts' | 'completions' | 'subscriptions' | 'tasks';
+export const OFFERS: readonly Offer[] = ['resources', 'prompts', 'completions', 'subscriptions', 'tasks'];
 
 /** What a server offers, by the capabilities that it declares. */
 export function offersIn(capabilities: object): string[] {
