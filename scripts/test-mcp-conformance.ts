@@ -23,7 +23,9 @@ const driver = fileURLToPath(new URL('mcp/conformance-client.ts', import.meta.ur
 const command = `${process.execPath} ${fileURLToPath(import.meta.resolve('tsx/cli'))} ${driver}`;
 
 const wanted = process.argv.slice(2);
-const required = new Map(await Promise.all(REVISIONS.map(async (revision) => [revision, (await list(['--requirements', revision])).map(({ name }) => name)] as const)));
+const required = new Map(
+  await Promise.all(REVISIONS.map(async (revision) => [revision, (await list(['--requirements', revision])).map(({ name }) => name)] as const)),
+);
 const runs = (await list([])).filter(({ name }) => wanted.length === 0 || wanted.includes(name)).flatMap(runsOf);
 const surprises: string[] = [];
 const passed: Run[] = [];

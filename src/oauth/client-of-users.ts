@@ -1,4 +1,11 @@
-import { OAuthError, OAuthErrorCode, registerClient, type FetchLike, type OAuthClientInformationMixed, type OAuthClientMetadata } from '@modelcontextprotocol/client';
+import {
+  OAuthError,
+  OAuthErrorCode,
+  registerClient,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthClientMetadata,
+} from '@modelcontextprotocol/client';
 import { isFailure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { ClientPlace } from '../store/sign-ins/clients.ts';
@@ -70,9 +77,11 @@ export function placeOfClient({
   return { tenantId, server: server.name, issuer, redirectUri: `${publicUrl}${PATHS.callback}` };
 }
 
+const OF_CLIENT = new Set<string>([OAuthErrorCode.InvalidClient, OAuthErrorCode.UnauthorizedClient]);
+
 /** Whether an authorization server does not know the client any more: it has to be registered again. */
 export function isOfClient(error: unknown): boolean {
-  return error instanceof OAuthError && (error.code === OAuthErrorCode.InvalidClient || error.code === OAuthErrorCode.UnauthorizedClient);
+  return error instanceof OAuthError && OF_CLIENT.has(error.code);
 }
 
 /** The secret of a registration may end. */

@@ -1,4 +1,11 @@
-import { OAuthError, OAuthErrorCode, refreshAuthorization, type FetchLike, type OAuthClientInformationMixed, type OAuthTokens } from '@modelcontextprotocol/client';
+import {
+  OAuthError,
+  OAuthErrorCode,
+  refreshAuthorization,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthTokens,
+} from '@modelcontextprotocol/client';
 import type { JsonObject } from '../contracts/json.ts';
 import type { SignInRows } from '../store/sign-ins/sign-ins.ts';
 import type { KeptTokens, NewTokens, TokenPlace } from '../store/sign-ins/tokens.ts';

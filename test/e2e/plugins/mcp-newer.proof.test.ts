@@ -17,7 +17,12 @@ beforeAll(async () => {
   installation = await installAgents({
     calling: { mcp: far, tools: ['far:*'], requireApproval: { 'far:era': false }, steps: [{ call: 'far:era' }, { say: 'Called.' }] },
     asking: { mcp: far, tools: ['far:*'], requireApproval: { 'far:ask_twice': false }, steps: [{ call: 'far:ask_twice' }, { say: 'Asked.' }] },
-    near: { mcp: { inner: server }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:era' }, { call: 'inner:report' }, { say: 'Called.' }] },
+    near: {
+      mcp: { inner: server },
+      ...inside,
+      requireApproval: { 'inner:*': false },
+      steps: [{ call: 'inner:era' }, { call: 'inner:report' }, { say: 'Called.' }],
+    },
     waiting: { mcp: { inner: server }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:ask_twice' }, { say: 'Asked.' }] },
     musing: {
       mcp: { muse: { ...server, sampling: 'allow' } },
@@ -34,7 +39,12 @@ beforeAll(async () => {
       requireApproval: { 'inner:*': false },
       steps: [{ call: 'inner:watch_resource', with: { uri: 'tide:now' } }, { call: 'inner:read_resource', with: { uri: 'tide:now' } }, { say: 'Watched.' }],
     },
-    endless: { mcp: { inner: server }, ...inside, requireApproval: { 'inner:*': false }, steps: [{ call: 'inner:big_state', expect: { isError: true } }, { say: 'Refused.' }] },
+    endless: {
+      mcp: { inner: server },
+      ...inside,
+      requireApproval: { 'inner:*': false },
+      steps: [{ call: 'inner:big_state', expect: { isError: true } }, { say: 'Refused.' }],
+    },
   });
   worker = installation.startWorker();
   await worker.ready;

@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import { isObject, type Json, type JsonObject } from '../../../contracts/json.ts';
+import { isObject, type Json } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
 import type { ToolResult } from '../../api/define-plugin.ts';
 import { partOf } from './offers/part-of.ts';
@@ -20,7 +20,7 @@ export function serverResultOf({ content, structuredContent, isError = false }: 
 }
 
 function hasParts(value: unknown): boolean {
-  return isObject(value as Json) && Array.isArray((value as JsonObject)['content']);
+  return isObject(value) && Array.isArray(value['content']);
 }
 
 /** A single text part becomes a text, for code that calls the tool. */

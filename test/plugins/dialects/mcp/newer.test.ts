@@ -94,7 +94,7 @@ describe.each(['http', 'program'])('a server of the revision 2026-07-28 over %s'
 
   test('logs and reports progress during a request', async () => {
     const lines: string[] = [];
-    expect(await say(kind, 'report', {}, { ...conversation().context, heartbeat: (line) => void lines.push(String(line)) })).toBe('reported');
+    expect(await say(kind, 'report', {}, { ...conversation().context, heartbeat: (line) => void lines.push(line) })).toBe('reported');
     expect(lines).toEqual(['half way']);
     expect(benches[kind]!.logged).toContain('an MCP server logs the lamp is dim');
   });
@@ -103,7 +103,9 @@ describe.each(['http', 'program'])('a server of the revision 2026-07-28 over %s'
     expect(await say(kind, 'list_resources')).toEqual({ resources: [{ uri: 'tide:now', name: 'now', title: 'The tide' }] });
     expect(await say(kind, 'read_resource', { uri: 'tide:now' })).toEqual({ content: [{ type: 'text', text: 'tide:now:\nlow' }] });
     expect(await say(kind, 'list_resources', { templates: true })).toEqual({ templates: [{ uriTemplate: 'tide:{place}', name: 'at' }] });
-    expect(await say(kind, 'get_prompt', { name: 'plan', arguments: { town: 'Oslo' } })).toMatchObject({ content: [{ text: 'user:' }, { text: 'Plan for Oslo' }] });
+    expect(await say(kind, 'get_prompt', { name: 'plan', arguments: { town: 'Oslo' } })).toMatchObject({
+      content: [{ text: 'user:' }, { text: 'Plan for Oslo' }],
+    });
     expect(await say(kind, 'complete', { of: 'prompt', name: 'plan', argument: 'town' })).toEqual({ values: ['Oslo', 'Bergen'], total: 2, hasMore: false });
   });
 });
@@ -149,8 +151,7 @@ test('a watched resource that changes is told', async () => {
 
 describe('a call that waits for an answer', () => {
   const mayGoOn = (store: PluginStore) =>
-    benches['http']!
-      .plugin()
+    benches['http']!.plugin()
       .tools.find(({ id }) => id === 'ask_twice')
       ?.mayGoOn?.('call_1', store);
 
@@ -199,7 +200,7 @@ describe('a call that waits for an answer', () => {
     const { context, store } = conversation();
     const isOpen: (boolean | undefined)[] = [];
     const watched = { ...store, delete: async (key: string) => (isOpen.push(await mayGoOn(store)), store.delete(key)) };
-    await say('http', 'ask_twice', {}, { ...context, store: watched as PluginStore });
+    await say('http', 'ask_twice', {}, { ...context, store: watched });
     expect(isOpen).toEqual([true, true]);
     expect(await mayGoOn(store)).toBe(false);
   });

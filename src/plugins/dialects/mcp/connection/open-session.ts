@@ -120,7 +120,7 @@ async function connect({ name, sampling, remembered }: SessionOptions, opened: O
     call: (request, options) => talk.call(request, options),
     follow: (...given) => watching.follow(...given),
     ended: end.ended,
-    close: end.close,
+    close: (why) => end.close(why),
   };
 }
 

@@ -54,7 +54,7 @@ function openRemote(name: string, url: string, headers: Record<string, string>, 
     if (method === null) return watched(response, { onCut: cut });
     // The stream of changes is opened again by who opened it.
     if (method === 'subscriptions/listen') return watched(response, { onCut: (error) => error instanceof MessageRefused && cut(error) });
-    const { id } = JSON.parse(String(init.body)) as { id?: RequestId };
+    const { id } = JSON.parse(init.body as string) as { id?: RequestId };
     if (id === undefined || !response.ok) return watched(response, {});
     open.add(id);
     const onCut = (error: unknown) => {

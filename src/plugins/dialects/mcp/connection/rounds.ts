@@ -100,7 +100,9 @@ async function answerTo({ method, params }: JsonObject, { server, sampling, askP
     if (signal.aborted) throw error;
     throw new Error(`the MCP server ${server} asks for something during this call and does not get it: ${(error as Error).message}`, { cause: error });
   }
-  throw new Error(`the MCP server ${server} asks for ${JSON.stringify(cutMiddle(String(method), 100))} during this call, which is not offered to it`);
+  throw new Error(
+    `the MCP server ${server} asks for ${JSON.stringify(cutMiddle(typeof method === 'string' ? method : 'something else', 100))} during this call, which is not offered to it`,
+  );
 }
 
 /** @throws an Error when it is none, or asks too much */

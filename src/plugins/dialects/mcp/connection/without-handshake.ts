@@ -53,7 +53,7 @@ export function talkWithoutHandshake(client: Client, { name, sampling, heard, is
     const problems = new Map<unknown, string>();
     inHeaders.clear();
     for (const tool of given) {
-      const { name: of, inputSchema: schema } = (isObject(tool as Json) ? tool : {}) as JsonObject;
+      const { name: of, inputSchema: schema } = isObject(tool) ? tool : ({} as JsonObject);
       if (typeof of !== 'string' || !isObject(schema) || !hasHeaderParameters(schema)) continue;
       const problem = problemOfHeaders(schema);
       if (problem === undefined) inHeaders.set(of, schema);
@@ -64,9 +64,9 @@ export function talkWithoutHandshake(client: Client, { name, sampling, heard, is
 
   async function call(request: ServerRequest, options: CallOptions): Promise<JsonObject> {
     const { method, params } = request;
-    if (method === 'resources/subscribe') return subscriptions.add(String(params['uri'])).then(() => ({}));
+    if (method === 'resources/subscribe') return subscriptions.add(textOf(params['uri'])).then(() => ({}));
     if (method === 'resources/unsubscribe') {
-      subscriptions.remove(String(params['uri']));
+      subscriptions.remove(textOf(params['uri']));
       return {};
     }
     const { askPerson, model, signal, rounds: kept } = options;
@@ -85,9 +85,13 @@ export function talkWithoutHandshake(client: Client, { name, sampling, heard, is
     const params: JsonObject = { ...given, ...logged };
     const how = { ...optionsOf(options), allowInputRequired: true };
     if (method !== 'tools/call') return (await client.request({ method, params }, ANY_OUTCOME, how)) as JsonObject;
-    const tool = String(params['name']);
+    const tool = textOf(params['name']);
     // The library makes the headers; it reads no more of the definition.
     const toolDefinition = { name: tool, inputSchema: { ...inHeaders.get(tool), type: 'object' as const } };
     return (await client.callTool(params as unknown as CallToolRequest['params'], { ...how, toolDefinition })) as JsonObject;
   }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
 }

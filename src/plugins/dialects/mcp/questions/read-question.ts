@@ -22,7 +22,7 @@ const LABELS = new Set(['title', 'description']);
  */
 export function readQuestion(server: string, given: unknown): Question {
   // From 2026-07-28 on, pages have no id, which is not used here.
-  const { success, data } = ElicitRequestParamsSchema.safeParse(isObject(given as Json) ? { elicitationId: '', ...(given as JsonObject) } : given);
+  const { success, data } = ElicitRequestParamsSchema.safeParse(isObject(given) ? { elicitationId: '', ...given } : given);
   if (!success) throw new Error('it is neither a form of texts, numbers, truth values and choices nor a url');
   const message = cutMiddle(visibleText(data.message), LONGEST_MESSAGE);
   if ('url' in data) return { server, message, url: addressOf(data.url) };
