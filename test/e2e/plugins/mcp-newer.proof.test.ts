@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { Chat, ConversationEvent } from '../../../src/client.ts';
-import { newerFile, serveNewer, type ServedNewer } from '../../plugins/dialects/mcp/newer-support.ts';
+import { newerFile, serveNewer, type ServedNewer } from '../../plugins/dialects/mcp/generations/newer-support.ts';
 import { installAgents, resultsOf, textIn, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
 
 let served: ServedNewer;

@@ -1,9 +1,9 @@
-import { openSession, type Session } from '../../../../src/plugins/dialects/mcp/connection/open-session.ts';
-import { openTransport } from '../../../../src/plugins/dialects/mcp/connection/open-transport.ts';
-import type { McpProgram, McpRemote } from '../../../../src/contracts/mcp/server.ts';
-import type { Remembered } from '../../../../src/plugins/dialects/mcp/connection/generation.ts';
+import { openSession, type Session } from '../../../../../src/plugins/dialects/mcp/connection/open-session.ts';
+import { openTransport } from '../../../../../src/plugins/dialects/mcp/connection/open-transport.ts';
+import type { McpProgram, McpRemote } from '../../../../../src/contracts/mcp/server.ts';
+import type { Remembered } from '../../../../../src/plugins/dialects/mcp/connection/generation.ts';
 import { serveNewer } from './newer-support.ts';
-import { fixtureProgram, hostileProgram, serveFixture } from './support.ts';
+import { fixtureProgram, hostileProgram, serveFixture } from '../support.ts';
 
 const ignore = () => undefined;
 const HEARD = { toolsChanged: ignore, log: ignore, listChanged: ignore, problem: ignore };

@@ -1,12 +1,12 @@
-import type { McpProgram, McpRemote } from '../../../../src/contracts/mcp/server.ts';
-import type { PluginConversation } from '../../../../src/plugins/api/plugin.ts';
-import { failure } from '../../../../src/contracts/errors.ts';
-import type { Question } from '../../../../src/contracts/questions/question.ts';
-import type { PluginStore, ToolContext } from '../../../../src/plugins/api/define-plugin.ts';
-import { until } from '../../../sandbox/supervisor/local-supervisor.ts';
-import { memoryStore } from './memory-store.ts';
+import type { McpProgram, McpRemote } from '../../../../../src/contracts/mcp/server.ts';
+import type { PluginConversation } from '../../../../../src/plugins/api/plugin.ts';
+import { failure } from '../../../../../src/contracts/errors.ts';
+import type { Question } from '../../../../../src/contracts/questions/question.ts';
+import type { PluginStore, ToolContext } from '../../../../../src/plugins/api/define-plugin.ts';
+import { until } from '../../../../sandbox/supervisor/local-supervisor.ts';
+import { memoryStore } from '../memory-store.ts';
 import { newerProgram, serveNewer, type ServedNewer } from './newer-support.ts';
-import { call, openBench, type Bench } from './support.ts';
+import { call, openBench, type Bench } from '../support.ts';
 
 let served: ServedNewer;
 let benches: Record<string, Bench>;

@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { McpProgram } from '../../../../src/contracts/mcp/server.ts';
-import { builtProgram } from '../../../support/built-programs.ts';
+import type { McpProgram } from '../../../../../src/contracts/mcp/server.ts';
+import { builtProgram } from '../../../../support/built-programs.ts';
 import { createNewerServer, freshShared, type Shared } from './newer-server.ts';
-import { fixtureProgram } from './support.ts';
+import { fixtureProgram } from '../support.ts';
 
 const STDIO = new URL('newer-stdio-server.ts', import.meta.url);
 
