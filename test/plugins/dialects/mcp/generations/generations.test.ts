@@ -76,7 +76,10 @@ test('what is remembered is forgotten with a connection that fails because of it
 test('a call whose server has asked for input is not begun anew at one that speaks the older generation now', async () => {
   const { session } = await connected(await fixtureProgram());
   const rounds = { open: async () => ({ asks: {}, before: 0, asked: 0 }), keep: async () => undefined, forget: async () => undefined };
-  const calling = session.call({ method: 'tools/call', params: { name: 'count', arguments: {} } }, { signal: new AbortController().signal, timeoutMs: 5_000, rounds });
+  const calling = session.call(
+    { method: 'tools/call', params: { name: 'count', arguments: {} } },
+    { signal: new AbortController().signal, timeoutMs: 5_000, rounds },
+  );
   await expect(calling).rejects.toThrow('does not speak the revision of the protocol any more in which it did: it is not known whether the call took effect');
   await session.close('the test is over');
 });
