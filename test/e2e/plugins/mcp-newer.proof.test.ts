@@ -107,7 +107,7 @@ test('a server in the sandbox asks the model', async () => {
   const chat = await start('musing');
   expect(await chat.reply()).toBe('Thought.');
   const thought = { role: 'assistant', content: { type: 'text', text: 'Very high.' } };
-  expect(JSON.parse(String((await textOf(chat))[0]))).toMatchObject({ thought });
+  expect((await textOf(chat))[0]).toMatchObject({ thought });
 });
 
 test('a resource of a server in the sandbox is watched', async () => {
