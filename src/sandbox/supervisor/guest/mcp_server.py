@@ -26,7 +26,8 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
-from mcp_process import Request, ServerProcess
+from mcp_process import EndedEarly, ServerProcess
+from mcp_request import Request
 from mcp_words import tell_change
 
 # A server that could not be started is not tried again sooner.
@@ -43,6 +44,8 @@ class ServerStarter:
         self._server: ServerProcess | None = None
         self._failure = ''
         self._failed_at = float('-inf')
+        # It ends when it is asked which revisions of the protocol it speaks.
+        self._is_older = False
 
     def bring(self, request: Request) -> ServerProcess | None:
         """Returns the initialized server for the request; None when there is none. The request then has a report of that."""
@@ -53,7 +56,7 @@ class ServerStarter:
                     self._start()
                 server = self._server
                 if server is None or server is former:
-                    request.tell('failed', why=self._failure)
+                    request.tell('gone' if request.rounds else 'failed', why=self._failure)
                     return None
                 if former is not None:
                     tell_change('the server was started again')
@@ -64,11 +67,17 @@ class ServerStarter:
     def _start(self) -> None:
         server = None
         try:
-            server = ServerProcess(self._program)
-            server.greet()
+            try:
+                server = ServerProcess(self._program, self.bring)
+                server.greet(not self._is_older)
+            except EndedEarly:
+                self._is_older = True
+                server = ServerProcess(self._program, self.bring)
+                server.greet(False)
         except (OSError, RuntimeError) as problem:
             if server is not None:
                 server.stop('')
+            self._is_older = False
             self._failure = str(problem)
             self._failed_at = time.monotonic()
             print(f'{self._name} cannot be used: {problem}', file=sys.stderr, flush=True)
@@ -130,21 +139,21 @@ def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
         channel = {'longshore/channel': asked['channel']} if 'channel' in asked else {}
         params = {**asked['params'], '_meta': {'progressToken': asked['id'], **channel}}
         request = Request(asked['id'], asked['method'], params, Reports(client), asks=asked.get('asks') is True)
-        server = starter.bring(request)
-        if server is not None:
-            _watch(client, request, server)
+        if starter.bring(request) is not None:
+            _watch(client, request)
 
 
-def _watch(client: socket.socket, request: Request, server: ServerProcess) -> None:
+def _watch(client: socket.socket, request: Request) -> None:
     """Until the client has disconnected, or has all reports."""
     with contextlib.suppress(OSError), client.makefile('rb') as lines:
         for line in lines:
             # What our client cannot have sent is left out.
             with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 answered = json.loads(line)
-                server.answer(request, answered['number'], answered['answer'])
-    if not request.over:
-        server.cancel(request)
+                if request.server is not None:
+                    request.server.answer(request, answered['number'], answered['answer'])
+    if not request.over and request.server is not None:
+        request.server.cancel(request)
 
 
 main(sys.argv[1], sys.argv[2:])
