@@ -14,6 +14,8 @@ const WARM_UP = 10;
 const CALLS = 100;
 const STARTS = 5;
 const LOADED = 20;
+/** As workers have it. */
+const IDLE_MS = 15 * 60_000;
 const GOAL_CALL = 3;
 const GOAL_START_MS = 1_500;
 const GOAL_MIB = 40;
@@ -26,7 +28,7 @@ export async function measurePythonPlugins(parts: BenchParts): Promise<Benchmark
   const { sandboxes, store, stack, log } = parts;
   const directory = join(stack.config.LONGSHORE_HOME, 'python');
   const { LONGSHORE_HOST_ID: hostId, LONGSHORE_SANDBOX_IMAGE: image } = stack.config;
-  const given = { sandboxes, rows: store.sandboxes, timers: store.pluginTimers, hostId, image, directory, idleMs: 0, log };
+  const given = { sandboxes, rows: store.sandboxes, timers: store.pluginTimers, hostId, image, directory, idleMs: IDLE_MS, log };
   try {
     const plugin = await maibot.loader?.load({ name: 'bench', root: PLUGIN, isTrusted: false, sandboxes: async () => given });
     if (!plugin) throw new Error('the plugin is not loaded');

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import socket
 import sys
 import threading
@@ -25,7 +26,8 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
-from mcp_process import Request, ServerProcess
+from mcp_process import EndedEarly, ServerProcess
+from mcp_request import Request
 from mcp_words import tell_change
 
 # A server that could not be started is not tried again sooner.
@@ -42,6 +44,8 @@ class ServerStarter:
         self._server: ServerProcess | None = None
         self._failure = ''
         self._failed_at = float('-inf')
+        # It ends when it is asked which revisions of the protocol it speaks.
+        self._is_older = False
 
     def bring(self, request: Request) -> ServerProcess | None:
         """Returns the initialized server for the request; None when there is none. The request then has a report of that."""
@@ -52,7 +56,7 @@ class ServerStarter:
                     self._start()
                 server = self._server
                 if server is None or server is former:
-                    request.tell('failed', why=self._failure)
+                    request.tell('gone' if request.rounds else 'failed', why=self._failure)
                     return None
                 if former is not None:
                     tell_change('the server was started again')
@@ -63,11 +67,17 @@ class ServerStarter:
     def _start(self) -> None:
         server = None
         try:
-            server = ServerProcess(self._program)
-            server.greet()
+            try:
+                server = ServerProcess(self._program, self.bring)
+                server.greet(not self._is_older)
+            except EndedEarly:
+                self._is_older = True
+                server = ServerProcess(self._program, self.bring)
+                server.greet(False)
         except (OSError, RuntimeError) as problem:
             if server is not None:
                 server.stop('')
+            self._is_older = False
             self._failure = str(problem)
             self._failed_at = time.monotonic()
             print(f'{self._name} cannot be used: {problem}', file=sys.stderr, flush=True)
@@ -86,31 +96,64 @@ def main(name: str, program: list[str]) -> None:
             client.close()
 
 
+class Reports:
+    """Sends the reports of a request to its client. What the client does not take at once is sent by a thread: it delays no other request."""
+
+    def __init__(self, client: socket.socket) -> None:
+        self._client = client
+        self._sending = threading.Lock()
+        self._left: queue.Queue[bytes | None] | None = None
+
+    def __call__(self, told: bytes | None) -> None:
+        with self._sending, contextlib.suppress(OSError):
+            if self._left is None:
+                told = self._send_now(told)
+                if told is None:
+                    return
+                self._left = queue.Queue()
+                threading.Thread(target=self._send_left, args=(self._left,), daemon=True).start()
+            self._left.put(told)
+
+    def _send_now(self, told: bytes | None) -> bytes | None:
+        """Returns what is left to send; None for nothing."""
+        if told is None:
+            self._client.shutdown(socket.SHUT_RDWR)
+            return None
+        try:
+            sent = self._client.send(told, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            sent = 0
+        return told[sent:] or None
+
+    def _send_left(self, left: queue.Queue[bytes | None]) -> None:
+        with contextlib.suppress(OSError):
+            while (told := left.get()) is not None:
+                self._client.sendall(told)
+            self._client.shutdown(socket.SHUT_RDWR)
+
+
 def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
     # A request that our client cannot have sent gets no answer.
     with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         asked = json.loads(line)
         channel = {'longshore/channel': asked['channel']} if 'channel' in asked else {}
         params = {**asked['params'], '_meta': {'progressToken': asked['id'], **channel}}
-        request = Request(asked['id'], asked['method'], params, asks=asked.get('asks') is True)
-        server = starter.bring(request)
-        if server is not None:
-            threading.Thread(target=_watch, args=(client, request, server), daemon=True).start()
-        while (told := request.lines.get()) is not None:
-            client.sendall(told)
-        client.shutdown(socket.SHUT_RDWR)
+        request = Request(asked['id'], asked['method'], params, Reports(client), asks=asked.get('asks') is True)
+        if starter.bring(request) is not None:
+            _watch(client, request)
 
 
-def _watch(client: socket.socket, request: Request, server: ServerProcess) -> None:
+def _watch(client: socket.socket, request: Request) -> None:
+    """Until the client has disconnected, or has all reports."""
     with contextlib.suppress(OSError), client.makefile('rb') as lines:
         for line in lines:
             # What our client cannot have sent is left out.
             with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 answered = json.loads(line)
-                server.answer(request, answered['number'], answered['answer'])
-    if not request.over:
-        server.cancel(request)
-        request.lines.put(None)
+                if request.server is not None:
+                    request.server.answer(request, answered['number'], answered['answer'])
+    if not request.over and request.server is not None:
+        request.server.cancel(request)
 
 
 main(sys.argv[1], sys.argv[2:])

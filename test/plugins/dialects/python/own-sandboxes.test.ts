@@ -58,11 +58,11 @@ test('each tenant has a sandbox of its own, with no network, that is stopped aft
   expect(await own.open('a', false)).toEqual({ handle: { sandboxId: a }, held: false });
   const options = { memoryMb: 1024, cpus: 1, pids: 256, diskMb: 4096, egress: [], onTtl: 'stop', metadata: { plugin: ID } };
   expect(taken()).toEqual([
-    ['open', a, { ttlMs: 15 * MINUTE_MS, ...options }],
+    ['open', a, { ttlMs: 16.5 * MINUTE_MS, ...options }],
     ['prepare', a],
   ]);
   expect(await own.open('a', false)).toEqual({ handle: { sandboxId: a }, held: true });
-  expect(taken()).toEqual([['prolong', a, 15 * MINUTE_MS]]);
+  expect(taken()).toEqual([]);
   expect((await own.open('b', false)).handle.sandboxId).toBe(b);
   expect(new Set([a, b, ownSandboxIdOf('harbour', '.tidesa'), ownSandboxIdOf('other', 'a')]).size).toBe(4);
 });
@@ -70,7 +70,7 @@ test('each tenant has a sandbox of its own, with no network, that is stopped aft
 test('it is not stopped during the longest call, and never where plugins do not rest', async () => {
   const long = bench({ longestMs: 60 * MINUTE_MS });
   await long.own.open('a', false);
-  expect(long.taken()[0]).toMatchObject(['open', a, { ttlMs: 61 * MINUTE_MS }]);
+  expect(long.taken()[0]).toMatchObject(['open', a, { ttlMs: Math.round(67.1 * MINUTE_MS) }]);
   const never = bench({ idleMs: 0 });
   await never.own.open('a', false);
   await never.own.open('a', false);
@@ -78,6 +78,22 @@ test('it is not stopped during the longest call, and never where plugins do not 
     ['open', a, expect.not.objectContaining({ ttlMs: expect.any(Number) as number })],
     ['prepare', a],
   ]);
+});
+
+test('a sandbox in use is prolonged once in a tenth of its idle time, and always has all of that time', async () => {
+  import.meta.jest.useFakeTimers();
+  try {
+    const { own, taken } = bench();
+    await own.open('a', false);
+    taken();
+    for (let minute = 0; minute < 3; minute++) {
+      import.meta.jest.advanceTimersByTime(MINUTE_MS);
+      await own.open('a', false);
+    }
+    expect(taken()).toEqual([['prolong', a, 16.5 * MINUTE_MS]]);
+  } finally {
+    import.meta.jest.useRealTimers();
+  }
 });
 
 test('a change of the grants reaches all its sandboxes on this host at once, and no other sandbox', async () => {
@@ -120,7 +136,7 @@ test('a sandbox whose rules are not those of this worker gets them before the ca
   taken();
   change(a, { options: { egress: [{ host: 'old.example' }] } });
   await own.open('a', false);
-  expect(taken().map((each) => (each as unknown[])[0])).toEqual(['prolong', 'open', 'egress', 'prepare']);
+  expect(taken().map((each) => (each as unknown[])[0])).toEqual(['open', 'egress', 'prepare']);
 });
 
 test('when an operator has removed it, a new call begins in another one, and a call that had begun is lost and not made again', async () => {

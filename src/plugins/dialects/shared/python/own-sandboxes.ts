@@ -29,6 +29,8 @@ interface Parts {
 export const LIMITS: SandboxOptions = { memoryMb: 1024, cpus: 1, pids: 256, diskMb: 4096 };
 /** A sandbox is not stopped so soon after the longest call. Milliseconds. */
 const MARGIN_MS = 60_000;
+/** Kept longer by this part of the time, so that a sandbox in use is not prolonged by each call. */
+const AHEAD = 0.1;
 const NOT_TOLD = 'a sandbox of a plugin could not be told of its settings; its next call brings them';
 
 /** Id of a plugin's sandbox; derived, so that every worker finds the same one. */
@@ -42,20 +44,30 @@ export function ownSandboxIdOf(pluginId: string, tenantId: string): string {
 export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Parts): OwnSandboxes {
   const { sandboxes, rows, hostId, idleMs } = given;
   const held = new Map<string, WorkerHandle>();
+  const prolonged = new Map<string, number>();
   let rules: EgressRule[] = [];
   const keepMs = () => Math.max(idleMs, longestMs() + MARGIN_MS);
+  const ttlMs = () => Math.round(keepMs() * (1 + AHEAD));
+  const prolong = async (sandboxId: string) => {
+    const now = performance.now();
+    if (now - (prolonged.get(sandboxId) ?? -Infinity) < keepMs() * AHEAD) return;
+    await rows.prolong(sandboxId, ttlMs());
+    prolonged.set(sandboxId, now);
+  };
   const open = async (tenantId: string, { isBegun, prolongs }: { isBegun: boolean; prolongs: boolean }) => {
     const sandboxId = ownSandboxIdOf(pluginId, tenantId);
     const row = await rows.get(sandboxId);
     if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
-    else if (row && prolongs && idleMs > 0) await rows.prolong(sandboxId, keepMs());
+    else if (row && prolongs && idleMs > 0) await prolong(sandboxId);
     const known = held.get(tenantId);
     if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
-    const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: keepMs() }) };
+    const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: ttlMs() }) };
     const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
     await applyNetwork(sandboxId);
     await prepare(handle);
     held.set(tenantId, handle);
+    // Made now, so it has all of its time.
+    if (!row || row.state === 'destroyed') prolonged.set(sandboxId, performance.now());
     return { handle, held: false };
   };
   return {
