@@ -131,6 +131,8 @@ export interface SandboxOptions {
   backup?: 'turn' | number;
   /** Working directory of commands and code that set none. Default `/home/user`. */
   workDirectory?: string;
+  /** It is made and brought back only on hosts that have all of these labels (`LONGSHORE_HOST_LABELS`). */
+  hostLabels?: string[];
   /** Labels of the container, as `longshore.label.<name>`. */
   labels?: Record<string, string>;
   /** Stored with the sandbox, for programs that read its row. */

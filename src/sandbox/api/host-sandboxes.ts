@@ -11,6 +11,11 @@ import type { SandboxSnapshots } from './snapshots.ts';
 export interface Sandboxes extends SandboxSnapshots {
   /** Id of the host in the rows of its sandboxes. Absent in backends whose sandboxes any worker reaches. */
   readonly hostId?: string;
+  /**
+   * Passes when this host has what a sandbox needs that is on no host, or when none is known that has it now.
+   * @throws SANDBOX_UNREACHABLE with a host that is to have it
+   */
+  checkFits?(owner: SandboxOwner, options: SandboxOptions): Promise<void>;
   /** Creates the owner's sandbox, or wakes it when it exists. A lost sandbox is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
   /** Returns the tier of the sandbox afterwards: `running` when work in progress keeps it awake. */

@@ -1,3 +1,4 @@
+import type { HostNeeds } from '../../contracts/hosts/labels.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 
@@ -48,13 +49,20 @@ export interface Candidate {
   roomBytes?: number;
 }
 
+/** A sandbox for which a host is looked for. */
+export interface Wanted extends HostNeeds {
+  sandboxId: string;
+  conversationId?: string;
+  leaves?: string;
+}
+
 export interface FleetRows {
   describe(hostId: string, facts: HostFacts): Promise<void>;
   /**
-   * The hosts that may get the sandbox, the least loaded first: they are there and not being drained, and have the runtime. Empty for a sandbox that has its place.
-   * @param sandbox.runtime absent when any will do
+   * The hosts that may get the sandbox, the least loaded first: they are there and not being drained, and have what it needs. Empty for a sandbox that has its place.
+   * @param sandbox.leaves a host where it has no place any more
    */
-  candidates(sandbox: { sandboxId: string; conversationId?: string; runtime?: string }, lostAfterMs: number): Promise<Candidate[]>;
+  candidates(sandbox: Wanted, lostAfterMs: number): Promise<Candidate[]>;
   /** False when nothing is known of the host. */
   setDraining(hostId: string, isDraining: boolean): Promise<boolean>;
   hosts(lostAfterMs: number, hostId?: string): Promise<KnownHost[]>;
@@ -70,7 +78,8 @@ const DESCRIBE = 'insert into hosts (host_id, facts) values ($1, $2::jsonb) on c
 const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load, ${ALLOWED} as allowed,
     ${ALLOWED} - longshore_promised_on(h.host_id, false) as room from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
-    and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived')
+    and ($5::text[] is null or h.facts->'labels' ?& $5)
+    and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived' and own.host_id is distinct from $6)
   order by 2, 1`;
 const SET_DRAINING = 'update hosts set draining_since = case when $2 then coalesce(draining_since, clock_timestamp()) end where host_id = $1 returning host_id';
 const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since, ${recent('$1')} as is_there, ${RESERVED} as reserved,
@@ -108,8 +117,8 @@ export function createFleet(database: Database): FleetRows {
     async describe(hostId, facts) {
       await database.query('fleet.describe', DESCRIBE, [hostId, toJsonText(facts)]);
     },
-    async candidates({ sandboxId, conversationId, runtime }, lostAfterMs) {
-      const values = [sandboxId, conversationId ?? null, runtime ?? null, lostAfterMs];
+    async candidates({ sandboxId, conversationId, runtime, labels, leaves }, lostAfterMs) {
+      const values = [sandboxId, conversationId ?? null, runtime ?? null, lostAfterMs, labels ?? null, leaves ?? null];
       const rows = await database.query<CandidateRow>('fleet.candidates', CANDIDATES, values);
       return rows.map(({ host_id: hostId, load, allowed, room }) => ({
         hostId,

@@ -47,6 +47,11 @@ export interface ConversationSandboxes {
    * @throws SANDBOX_UNREACHABLE when it is on another host that is there
    */
   checkIsHere(conversationId: string): Promise<void>;
+  /**
+   * Passes when this host may make the conversation's sandbox, or none can now.
+   * @throws SANDBOX_UNREACHABLE with a host that may
+   */
+  checkFits(conversation: Conversation): Promise<void>;
 }
 
 /** Handles that are kept at most; opening one again costs a few milliseconds. */
@@ -102,6 +107,11 @@ export function createConversationSandboxes(parts: {
     },
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
+    },
+    async checkFits(conversation) {
+      const { conversationId, tenantId, agentId } = hostOf(await readUse(conversation.conversationId), conversation);
+      const owner = { sandboxId: sandboxIdOf(conversationId), conversationId, tenantId };
+      await parts.sandboxes.checkFits?.(owner, optionsIn(parts.agents, agentId));
     },
     checkIsHere: async (conversationId) => checkIsHere(parts.sandboxes, await rowOf(conversationId)),
   };
