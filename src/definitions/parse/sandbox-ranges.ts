@@ -7,7 +7,7 @@ export const RANGES = {
 } as const;
 
 /** A label of a host as `LONGSHORE_HOST_LABELS` can have it. */
-export const HOST_LABEL = /^[^\s,\p{Cc}](?:[^,\p{Cc}]{0,98}[^\s,\p{Cc}])?$/u;
+export const HOST_LABEL = /^[!-+\--~]([ -+\--~]{0,98}[!-+\--~])?$/;
 
 /** The name of an image as engines accept it. */
 export const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/;

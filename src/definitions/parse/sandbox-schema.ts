@@ -26,7 +26,7 @@ export const sandboxShape = z.strictObject({
     .optional()
     .describe('runsc is gVisor, which can hibernate; auto takes it where the host can. Default auto for a sandbox that hibernates, else runc.'),
   hostLabels: z
-    .array(z.string().regex(HOST_LABEL, 'has to be a label of a host without commas, such as gpu or zone=a'))
+    .array(z.string().regex(HOST_LABEL, 'has to be a label of a host, such as gpu or zone=a'))
     .max(MOST_HOST_LABELS, `has more than ${MOST_HOST_LABELS} labels`)
     .optional()
     .describe('Labels that a host has to have (LONGSHORE_HOST_LABELS), all of them; no other host makes the sandbox or brings it back. Default none.'),

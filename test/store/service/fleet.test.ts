@@ -57,11 +57,35 @@ test('a host that is being drained, is silent, says nothing of itself or lacks t
   expect(await candidates()).toHaveLength(2);
 });
 
+test('a host has all labels that a sandbox needs, or does not get it', async () => {
+  const [none, one, both] = [name('none'), name('one'), name('both')];
+  await hosts({ [none]: GIB, [one]: GIB, [both]: GIB });
+  const facts = { version: '1', runtimes: ['runc'], memoryBytes: GIB };
+  await store.fleet.describe(one, { ...facts, labels: ['gpu'] });
+  await store.fleet.describe(both, { ...facts, labels: ['zone=a', 'gpu'] });
+  const named = async (labels: string[]) => (await store.fleet.candidates({ sandboxId: newId('sbx'), labels }, LOST_MS)).map(({ hostId }) => hostId);
+  expect(await named(['gpu', 'zone=a'])).toEqual([both]);
+  expect(await named(['gpu'])).toEqual([both, one]);
+  expect(await named(['zone=b'])).toEqual([]);
+  expect(await candidates()).toHaveLength(3);
+});
+
+test('a sandbox has no place on the host that it leaves', async () => {
+  const [from, to] = [name('from'), name('to')];
+  await hosts({ [to]: GIB });
+  const owned = await sandbox(from, { state: 'stopped' });
+  expect(await store.fleet.candidates({ ...owned, leaves: to }, LOST_MS)).toEqual([]);
+  expect(await store.fleet.candidates({ ...owned, leaves: from }, LOST_MS)).toMatchObject([{ hostId: to }]);
+});
+
 test('work that any host may do, such as an import, is given to none that is being drained', async () => {
   const [host, workerId] = [name('host'), newId('sbx')];
   await hosts({ [host]: GIB });
   await store.hosts.announce({ workerId, hostId: host, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
   expect(await store.hosts.list()).toMatchObject([{ workerId }]);
+  expect(await store.hosts.list(undefined, ['gpu'])).toEqual([]);
+  await store.fleet.describe(host, { version: '1', runtimes: ['runc'], labels: ['gpu', 'zone=a'] });
+  expect(await store.hosts.list(undefined, ['gpu'])).toMatchObject([{ workerId }]);
   await store.fleet.setDraining(host, true);
   expect(await store.hosts.list()).toEqual([]);
   expect(await store.hosts.list(host)).toMatchObject([{ workerId }]);

@@ -23,6 +23,7 @@ function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates 
   const calls: string[] = [];
   const context = {
     hostId: 'here',
+    hostLabels: [],
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
@@ -128,7 +129,7 @@ describe('where a sandbox is made', () => {
   });
   const place = (candidates: Candidate[], memoryMb = 1024) => {
     const { context, stood } = world({ candidates });
-    return { placed: checkPlace(context, ASKING, { memoryMb }), stood };
+    return { placed: checkPlace(context, { ...ASKING, mayMove: true }, { memoryMb }), stood };
   };
 
   test('here where there is room, though another host has more', () => place([limited('other', 0.1, 3), limited('here', 0.15, 1)]).placed);
