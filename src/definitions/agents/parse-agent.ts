@@ -39,6 +39,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     skills,
     agentsMd,
     maxRunningTurns,
+    priority,
     ...rest
   } = parsed.data;
   const { assets } = sandbox;
@@ -65,6 +66,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     ...(agents && { agents: Object.fromEntries(Object.entries(agents).map(([name, use]) => [name, subAgentOf(use)])) }),
     ...clientToolsOf({ clientTools, clientToolsFromRequests }),
     ...(maxRunningTurns !== undefined && { maxRunningTurns }),
+    ...(priority && { priority }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { array, assert, asyncProperty, constantFrom, nat, oneof, record } from 'fast-check';
+import { PRIORITIES, type Priority } from '../../../src/contracts/places/priority.ts';
 import type { PlacedTurn, TurnLimits } from '../../../src/store/conversation/turn-places.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openStore } from '../../../src/store/open-store.ts';
@@ -20,6 +21,7 @@ interface Asking {
   tenantId: string;
   agentId: string;
   agentMost?: number;
+  priority?: Priority;
   parentId?: string;
 }
 
@@ -106,6 +108,98 @@ test('a turn of a sub-agent stands in the line where the turn that gave the task
   expect(namesOf(await store.turnPlaces.leave(parent, 'rests', limits))).toEqual([nameOf(child)]);
 });
 
+/** Gives the only place to one after the other. */
+async function orderOf(running: Asking, waiting: Record<string, Asking>, limits: TurnLimits): Promise<string[]> {
+  const order: string[] = [];
+  let ended = running;
+  while (order.length < Object.keys(waiting).length) {
+    const placed = await store.turnPlaces.leave(ended, 'ends', limits);
+    expect(placed).toHaveLength(1);
+    const [name, next] = Object.entries(waiting).find(([, turn]) => nameOf(turn) === nameOf(placed[0]!))!;
+    await store.turnPlaces.told(placed[0]!);
+    order.push(name);
+    ended = next;
+  }
+  return order;
+}
+
+async function inLine(
+  tenantId: string,
+  priorities: Record<string, Priority>,
+  limits: TurnLimits,
+): Promise<{ running: Asking; waiting: Record<string, Asking> }> {
+  const running = await newTurn(tenantId);
+  expect(await store.turnPlaces.ask(running, limits)).toEqual(HELD);
+  const waiting: Record<string, Asking> = {};
+  for (const [name, priority] of Object.entries(priorities)) {
+    waiting[name] = await newTurn(tenantId, { priority });
+    expect((await store.turnPlaces.ask(waiting[name], limits)).place.outcome).toBe('waits');
+  }
+  return { running, waiting };
+}
+
+test('three of four places go to the highest priority, in order, and the fourth to who has waited longest', async () => {
+  const limits = { tenant: 1 };
+  const { running, waiting } = await inLine(
+    'classes',
+    { low1: 'low', low2: 'low', n1: 'normal', n2: 'normal', h1: 'high', h2: 'high', h3: 'high', h4: 'high' },
+    limits,
+  );
+  // The one that runs has the first place of its tenant.
+  expect(await orderOf(running, waiting, limits)).toEqual(['h1', 'h2', 'low1', 'h3', 'h4', 'n1', 'low2', 'n2']);
+});
+
+test('turns of high priority that come all the time do not keep a turn of low priority from running', async () => {
+  const limits = { tenant: 1 };
+  const { running, waiting } = await inLine('endless', { low: 'low' }, limits);
+  let ended = running;
+  let places = 0;
+  for (;;) {
+    const next = await newTurn('endless', { priority: 'high' });
+    await store.turnPlaces.ask(next, limits);
+    const [placed] = await store.turnPlaces.leave(ended, 'ends', limits);
+    places += 1;
+    if (nameOf(placed!) === nameOf(waiting['low']!)) break;
+    await store.turnPlaces.told(placed!);
+    ended = next;
+    expect(places).toBeLessThan(4);
+  }
+  expect(places).toBe(3);
+});
+
+test('the priority of one tenant changes nothing for another', async () => {
+  const limits = { installation: 1 };
+  const first = await newTurn('modest');
+  await store.turnPlaces.ask(first, limits);
+  const names = ['loud', 'quiet', 'loud', 'quiet'];
+  const turns = [];
+  for (const [index, tenantId] of names.entries()) {
+    const turn = await newTurn(tenantId, { priority: tenantId === 'loud' ? 'high' : 'low', turnId: `turn_${index}` });
+    await store.turnPlaces.ask(turn, limits);
+    turns.push(turn);
+  }
+  expect(await orderOf(first, Object.fromEntries(turns.map((turn, index) => [`${names[index]} ${index}`, turn])), limits)).toEqual([
+    'loud 0',
+    'quiet 1',
+    'loud 2',
+    'quiet 3',
+  ]);
+});
+
+test('a turn of a sub-agent has the priority of the turn that gave the task', async () => {
+  const limits = { tenant: 1 };
+  const parent = await newTurn('family', { priority: 'high' });
+  await store.turnPlaces.ask(parent, limits);
+  const normal = await newTurn('family');
+  await store.turnPlaces.ask(normal, limits);
+  const high = await newTurn('family', { priority: 'high' });
+  await store.turnPlaces.ask(high, limits);
+  const child = await newTurn('family', { parentId: parent.conversationId, priority: 'low' });
+  await store.turnPlaces.ask(child, limits);
+  expect(namesOf(await store.turnPlaces.leave(parent, 'rests', limits))).toEqual([nameOf(child)]);
+  expect(await orderOf(child, { high, normal }, limits)).toEqual(['high', 'normal']);
+});
+
 test('a tenant with many waiting turns delays the single turn of another one by the end of one turn', async () => {
   const limits = { installation: 1 };
   const many = await Promise.all(Array.from({ length: 30 }, () => newTurn('many')));
@@ -144,10 +238,13 @@ interface Row extends Asking {
 }
 const AGENTS: Record<string, number | undefined> = { rare: 1, fixer: undefined };
 
+const classOf = ({ priority = 'normal' }: Row) => PRIORITIES.indexOf(priority);
+
 /** The rules, for one that does everything in order. */
 class Rules {
   readonly rows: Row[] = [];
   readonly rounds = new Map<string, number>();
+  readonly places = new Map<string, number>();
   readonly limits: TurnLimits;
   count = 0;
   constructor(limits: TurnLimits) {
@@ -169,8 +266,12 @@ class Rules {
     const given: string[] = [];
     for (;;) {
       const fitting = this.rows.filter((row) => row.state === 'waiting' && this.fits(row));
-      const [next] = fitting.toSorted((a, b) => (this.rounds.get(a.tenantId) ?? 0) - (this.rounds.get(b.tenantId) ?? 0) || a.position - b.position);
-      if (!next) return given;
+      const [first] = fitting.toSorted((a, b) => (this.rounds.get(a.tenantId) ?? 0) - (this.rounds.get(b.tenantId) ?? 0) || a.position - b.position);
+      if (!first) return given;
+      const places = this.places.get(first.tenantId) ?? 0;
+      const ofTenant = fitting.filter(({ tenantId }) => tenantId === first.tenantId);
+      const [next = first] = places % 4 === 3 ? [] : ofTenant.toSorted((a, b) => classOf(a) - classOf(b) || a.position - b.position);
+      this.places.set(next.tenantId, places + 1);
       next.state = 'held';
       this.rounds.set(next.tenantId, ++this.count);
       given.push(nameOf(next));
@@ -187,9 +288,9 @@ class Comparison {
     this.prefix = prefix;
   }
 
-  async begin(tenant: string, agent: string): Promise<void> {
+  async begin(tenant: string, agent: string, priority: Priority): Promise<void> {
     const agentMost = AGENTS[agent];
-    const named = { agentId: this.prefix + agent, ...(agentMost !== undefined && { agentMost }) };
+    const named = { agentId: this.prefix + agent, priority, ...(agentMost !== undefined && { agentMost }) };
     const row: Row = { ...(await newTurn(this.prefix + tenant, named)), state: 'waiting', position: ++this.rules.count };
     this.rules.rows.push(row);
     await this.ask(row);
@@ -228,7 +329,7 @@ class Comparison {
 }
 
 test('in any order of asking, leaving, resting, crashing and repeating: exactly the places that the rules give', async () => {
-  const begins = record({ begin: constantFrom('red', 'green', 'blue'), agent: constantFrom('rare', 'fixer') });
+  const begins = record({ begin: constantFrom('red', 'green', 'blue'), agent: constantFrom('rare', 'fixer'), priority: constantFrom(...PRIORITIES) });
   const others = record({ to: nat(20), act: constantFrom('ask', 'end', 'end twice', 'rest', 'crash', 'sweep') });
   const limited = constantFrom<TurnLimits>({ tenant: 1 }, { tenant: 2, installation: 3 }, { installation: 2 });
   let run = 0;
@@ -237,7 +338,7 @@ test('in any order of asking, leaving, resting, crashing and repeating: exactly 
     const comparison = new Comparison(limits, `${++run}-`);
     const { rows } = comparison.rules;
     for (const action of actions) {
-      if ('begin' in action) await comparison.begin(action.begin, action.agent);
+      if ('begin' in action) await comparison.begin(action.begin, action.agent, action.priority);
       else await actOn(comparison, rows[action.to % Math.max(1, rows.length)], action.act);
     }
   });
