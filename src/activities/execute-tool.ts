@@ -1,6 +1,7 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
 import { shownPlan } from '../common/plan-text.ts';
+import { needsOf } from '../contracts/hosts/needs.ts';
 import { PLAN_TOOL } from '../contracts/plan/plan.ts';
 import { isAgentTool } from '../contracts/sub-agent.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
@@ -108,7 +109,8 @@ async function claimHere({ store, registry, opened, agents }: Parts, args: Execu
 }
 
 function hasNeeds(agents: Parts['agents'], { agentId }: ExecuteToolArgs): boolean {
-  return (agents.get(agentId)?.sandbox.hostLabels ?? []).length > 0;
+  const { sandbox } = agents.get(agentId) ?? {};
+  return sandbox !== undefined && Object.keys(needsOf(sandbox)).length > 0;
 }
 
 function outputOf({ events }: ActivityDependencies['store'], { conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {

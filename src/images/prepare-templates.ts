@@ -3,7 +3,7 @@ import type { Config } from '../platform/config.ts';
 import type { Agent } from '../contracts/agent.ts';
 import type { Logger } from '../platform/log.ts';
 import type { WarmPool } from '../contracts/host-facts.ts';
-import { hasLabels } from '../contracts/hosts/labels.ts';
+import { hasLabels } from '../contracts/hosts/needs.ts';
 import { buildTemplate } from './build-template.ts';
 import { loadTemplates } from '../definitions/templates/load-templates.ts';
 

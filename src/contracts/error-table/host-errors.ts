@@ -10,7 +10,7 @@ export const HOST_ERRORS = {
   },
   NO_FITTING_HOST: {
     message:
-      'No host has all that sandbox "{sandboxId}" needs: {needed}. The hosts have: {known}. Start a worker on a machine that has it and says so (LONGSHORE_HOST_LABELS), or correct the sandbox of its agent or template',
+      'No host has all that sandbox "{sandboxId}" needs: {needed}. The hosts have: {known}. Start a worker on a machine that has it (labels: LONGSHORE_HOST_LABELS; gVisor: longshore setup --gvisor), or correct the sandbox of its agent or template',
     httpStatus: 409,
     retryable: false,
   },

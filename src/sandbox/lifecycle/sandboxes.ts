@@ -3,7 +3,7 @@ import { createGzip } from 'node:zlib';
 import { parseDuration } from '../../common/duration.ts';
 import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import { needsOf } from '../../contracts/hosts/labels.ts';
+import { needsOf } from '../../contracts/hosts/needs.ts';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
 import { elsewhereOf } from '../api/elsewhere.ts';
@@ -37,6 +37,7 @@ import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
 import { factsOf } from './room/facts-of.ts';
 import { withRoom } from './room/with-room.ts';
+import { createOwnRuntimes } from './room/own-runtimes.ts';
 import { checkPlace } from './room/place.ts';
 import { checkFits } from './room/send-away.ts';
 import { evacuate } from './rest/evacuate.ts';
@@ -109,6 +110,7 @@ function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
     hostId,
     hosts: store.hosts,
     hostLabels: config.LONGSHORE_HOST_LABELS,
+    runtimes: createOwnRuntimes(engine),
     fleet: store.fleet,
     roomQueue: store.roomQueue,
     hostWaitMs: parseDuration(config.LONGSHORE_HOST_WAIT),

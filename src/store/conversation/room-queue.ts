@@ -1,4 +1,4 @@
-import type { HostNeeds } from '../../contracts/hosts/labels.ts';
+import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import type { WaitsForRoom } from '../../contracts/hosts/room.ts';
 import type { Database } from '../database/database.ts';
 import { toJsonText } from '../database/json-text.ts';

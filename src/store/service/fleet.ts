@@ -1,4 +1,4 @@
-import type { HostNeeds } from '../../contracts/hosts/labels.ts';
+import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 

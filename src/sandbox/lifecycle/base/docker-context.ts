@@ -35,6 +35,8 @@ export interface DockerContext {
   hosts: Pick<Store['hosts'], 'lostSince'>;
   /** What this host is called beside its id. */
   hostLabels: string[];
+  /** Those of its engine; undefined where there are none. */
+  runtimes: () => Promise<string[] | undefined>;
   fleet: Pick<Store['fleet'], 'candidates' | 'hosts'>;
   /** Those that wait for memory of hosts, and how long one may. */
   roomQueue: Store['roomQueue'];

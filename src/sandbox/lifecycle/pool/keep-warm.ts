@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { WarmPool } from '../../../contracts/host-facts.ts';
-import { hasLabels } from '../../../contracts/hosts/labels.ts';
+import { hasLabels } from '../../../contracts/hosts/needs.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';

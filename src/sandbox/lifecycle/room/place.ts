@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { needsOf } from '../../../contracts/hosts/labels.ts';
+import { needsOf } from '../../../contracts/hosts/needs.ts';
 import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -18,7 +18,7 @@ const SLACK = 0.1;
  */
 export async function checkPlace(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<Leaving | undefined> {
   const { fleet, lease, hostId, lostAfterMs } = context;
-  if (!fitsHere(context, options)) return sendAway(context, owner, options);
+  if (!(await fitsHere(context, options))) return sendAway(context, owner, options);
   const { isDraining, hasOthers } = lease.state();
   if (!owner.mayMove || (!isDraining && !hasOthers)) return undefined;
   const { sandboxId, conversationId } = owner;

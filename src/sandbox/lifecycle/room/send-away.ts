@@ -1,8 +1,8 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { hasLabels, needsOf, type HostNeeds } from '../../../contracts/hosts/labels.ts';
+import { hasLabels, needsOf, type HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { KnownHost } from '../../../store/service/fleet.ts';
+import type { HostFacts, KnownHost } from '../../../store/service/fleet.ts';
 import { elsewhereFailure, elsewhereOf } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -11,14 +11,16 @@ import { neededBytes, waitForRoom } from './wait-for-room.ts';
 /** Hosts that an error names. */
 const NAMED = 10;
 
-/** Whether this host may have a sandbox that it would make, bring back or take over. */
-export function fitsHere({ hostLabels }: Pick<DockerContext, 'hostLabels'>, options: SandboxOptions): boolean {
-  return hasLabels(hostLabels, options);
+/** Whether this host may have a sandbox that it would make, bring back or take over. Only gVisor may cost a call of the engine. */
+export async function fitsHere({ hostLabels, runtimes }: Pick<DockerContext, 'hostLabels' | 'runtimes'>, options: SandboxOptions): Promise<boolean> {
+  if (!hasLabels(hostLabels, options)) return false;
+  const { runtime } = needsOf(options);
+  return runtime === undefined || (await runtimes())?.includes(runtime) !== false;
 }
 
 /** As `sendAway`, for a caller that may need no sandbox: where no other host can have it, nothing is said. */
 export async function checkFits(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
-  if (fitsHere(context, options)) return;
+  if (await fitsHere(context, options)) return;
   await sendAway(context, owner, options).catch((error: unknown) => {
     if (elsewhereOf(error)) throw error;
   });
@@ -73,19 +75,35 @@ export async function rowOf({ rows }: DockerContext, { sandboxId, conversationId
 
 async function refusal({ fleet, lostAfterMs }: DockerContext, sandboxId: string, needs: HostNeeds): Promise<Error> {
   const known = await fleet.hosts(lostAfterMs);
-  const able = known.filter(({ facts }) => facts !== undefined && hasLabels(facts.labels ?? [], { hostLabels: needs.labels ?? [] }));
+  const able = known.filter(({ facts }) => facts !== undefined && has(facts, needs));
   const needed = wordsOf(needs);
   if (able.length > 0) return failure('HOSTS_AWAY', { sandboxId, needed, hosts: listed(able.map(whyAway)) });
-  const labels = [...new Set(known.flatMap(({ facts }) => facts?.labels ?? []))].toSorted();
-  return failure('NO_FITTING_HOST', { sandboxId, needed, known: labels.length === 0 ? 'no labels' : `the labels ${listed(labels)}` });
+  return failure('NO_FITTING_HOST', { sandboxId, needed, known: whatThereIs(known, needs) });
+}
+
+function has({ labels = [], runtimes }: HostFacts, needs: HostNeeds): boolean {
+  return hasLabels(labels, { hostLabels: needs.labels ?? [] }) && (needs.runtime === undefined || runtimes.includes(needs.runtime));
+}
+
+/** All that any host has, of the kinds that are needed. */
+function whatThereIs(known: KnownHost[], needs: HostNeeds): string {
+  const all = (kind: 'labels' | 'runtimes') => [...new Set(known.flatMap(({ facts }) => facts?.[kind] ?? []))].toSorted();
+  const words = (['runtimes', 'labels'] as const)
+    .filter((kind) => needs[kind === 'labels' ? 'labels' : 'runtime'] !== undefined)
+    .map((kind) => (all(kind).length === 0 ? `no ${kind}` : `the ${kind} ${listed(all(kind))}`));
+  return words.join('; ');
 }
 
 function whyAway({ hostId, isThere }: KnownHost): string {
   return `"${hostId}" ${isThere ? 'is being drained' : 'has not been heard of'}`;
 }
 
-function wordsOf({ labels = [] }: HostNeeds): string {
-  return `the label${labels.length === 1 ? '' : 's'} ${labels.join(', ')}`;
+function wordsOf({ runtime, labels = [] }: HostNeeds): string {
+  const words = [
+    ...(runtime === undefined ? [] : [`the runtime ${runtime}`]),
+    ...(labels.length === 0 ? [] : [`the label${labels.length === 1 ? '' : 's'} ${labels.join(', ')}`]),
+  ];
+  return words.join(' and ');
 }
 
 function listed(items: string[]): string {

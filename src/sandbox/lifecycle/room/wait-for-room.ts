@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { DEFAULT_MEMORY_MB } from '../../../contracts/host-facts.ts';
-import { needsOf } from '../../../contracts/hosts/labels.ts';
+import { needsOf } from '../../../contracts/hosts/needs.ts';
 import type { Candidate } from '../../../store/service/fleet.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';

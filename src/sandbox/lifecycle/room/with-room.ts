@@ -1,6 +1,6 @@
 import { failure, isFailure, type ErrorValues } from '../../../contracts/errors.ts';
 import type { WaitsForRoom } from '../../../contracts/hosts/room.ts';
-import type { HostNeeds } from '../../../contracts/hosts/labels.ts';
+import type { HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { retire } from '../pool/drain-pools.ts';
 

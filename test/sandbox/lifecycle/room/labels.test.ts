@@ -1,8 +1,10 @@
 import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
 import { elsewhereOf } from '../../../../src/sandbox/api/elsewhere.ts';
 import type { DockerContext } from '../../../../src/sandbox/lifecycle/base/docker-context.ts';
+import { createOwnRuntimes } from '../../../../src/sandbox/lifecycle/room/own-runtimes.ts';
 import { checkPlace } from '../../../../src/sandbox/lifecycle/room/place.ts';
 import { checkFits } from '../../../../src/sandbox/lifecycle/room/send-away.ts';
+import type { Engine, EngineFacts } from '../../../../src/sandbox/engine/engine.ts';
 import type { Candidate, Wanted } from '../../../../src/store/service/fleet.ts';
 import type { SandboxState } from '../../../../src/store/sandbox-rows.ts';
 
@@ -22,7 +24,13 @@ interface Known {
 /** This host, without labels, and others. */
 function world(
   others: Known[],
-  { own = [] as string[], state, on = 'here', isLost = false }: { own?: string[]; state?: SandboxState; on?: string; isLost?: boolean } = {},
+  {
+    own = [] as string[],
+    runtimes = ['runc'] as string[] | undefined,
+    state,
+    on = 'here',
+    isLost = false,
+  }: { own?: string[]; runtimes?: string[] | undefined; state?: SandboxState; on?: string; isLost?: boolean } = {},
 ) {
   const row = state && { sandboxId: 'sbx_warm', conversationId: 'conv_1', state, hostId: on };
   const asked: Wanted[] = [];
@@ -34,6 +42,7 @@ function world(
   const context = {
     hostId: 'here',
     hostLabels: own,
+    runtimes: async () => runtimes,
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
     lease: { state: () => ({ isDraining: false, hasOthers: others.length > 0 }) },
@@ -85,7 +94,7 @@ test('labels that no host has, or no host all of, are an error at once that says
   await expect(checkPlace(alone.context, OWNER, NEEDS)).rejects.toMatchObject({ code: 'NO_FITTING_HOST', retryable: false });
   const { context } = world([{ hostId: 'half', labels: ['gpu'] }, { hostId: 'other', labels: ['zone=a', 'gpu '] }, { hostId: 'plain' }]);
   await expect(checkPlace(context, { ...OWNER, mayMove: true }, NEEDS)).rejects.toThrow(
-    'No host has all that sandbox "sbx_1" needs: the labels gpu, zone=a. The hosts have: the labels gpu, gpu , zone=a. Start a worker on a machine that has it and says so (LONGSHORE_HOST_LABELS), or correct the sandbox of its agent or template',
+    'No host has all that sandbox "sbx_1" needs: the labels gpu, zone=a. The hosts have: the labels gpu, gpu , zone=a. Start a worker on a machine that has it (labels: LONGSHORE_HOST_LABELS; gVisor: longshore setup --gvisor), or correct the sandbox of its agent or template',
   );
   await expect(checkPlace(alone.context, OWNER, { hostLabels: ['gpu'] })).rejects.toThrow('needs: the label gpu. The hosts have: no labels. Start');
 });
@@ -137,4 +146,39 @@ test('a call beside the worker begins here when no host can have the sandbox now
   await checkFits(world([{ hostId: 'drained', labels: HAS, isDraining: true }]).context, OWNER, NEEDS);
   expect(await hostOf(checkFits(world([{ hostId: 'whole', labels: HAS }]).context, OWNER, NEEDS))).toBe('whole');
   expect(await hostOf(checkFits(world([{ hostId: 'whole', labels: HAS }]).context, OWNER, {}))).toBeUndefined();
+});
+
+describe('gVisor', () => {
+  const GVISOR: SandboxOptions = { runtime: 'runsc' };
+
+  test('a host without it sends the sandbox to one that has it, alone and with labels; without such a host, the error says so at once', async () => {
+    const { context, asked } = world([{ hostId: 'whole', labels: HAS }]);
+    expect(await hostOf(checkPlace(context, OWNER, GVISOR))).toBe('whole');
+    await expect(checkPlace(context, OWNER, { ...GVISOR, hostLabels: ['gpu'] })).rejects.toThrow(
+      'it needs a host that has the runtime runsc and the label gpu,',
+    );
+    expect(asked).toMatchObject([{ runtime: 'runsc' }, { runtime: 'runsc', labels: ['gpu'] }]);
+    await expect(checkPlace(world([{ hostId: 'plain' }]).context, OWNER, GVISOR)).rejects.toThrow(
+      'needs: the runtime runsc. The hosts have: the runtimes runc. Start a worker on a machine that has it',
+    );
+  });
+
+  test('a host that has it makes it, and so does one whose sandboxes are no containers', async () => {
+    expect(await checkPlace(world([], { runtimes: ['runc', 'runsc'] }).context, OWNER, GVISOR)).toBeUndefined();
+    const local = world([]);
+    Object.assign(local.context, { runtimes: async () => undefined });
+    expect(await checkPlace(local.context, OWNER, GVISOR)).toBeUndefined();
+  });
+
+  test('the engine is asked once in a while, and again after it could not answer', async () => {
+    let calls = 0;
+    const facts = async () => {
+      if ((calls += 1) === 1) throw new Error('away');
+      return { runtimes: ['runc', 'runsc'] } as EngineFacts;
+    };
+    const runtimes = createOwnRuntimes({ facts, gvisor: {} as Engine['gvisor'] } as Pick<Engine, 'facts' | 'gvisor'>);
+    await expect(runtimes()).rejects.toThrow('away');
+    for (let count = 0; count < 3; count += 1) expect(await runtimes()).toEqual(['runc', 'runsc']);
+    expect(calls).toBe(2);
+  });
 });
