@@ -50,8 +50,8 @@ export interface Sandboxes extends SandboxSnapshots {
    * whose sandboxes stay where they are.
    */
   keepHost?(): Promise<AsyncDisposable>;
-  /** What this host has for sandboxes, and promises to them. */
-  facts?(): Promise<Omit<HostFacts, 'version'>>;
+  /** What this host has for sandboxes, and promises to them, with those of the images that it has. */
+  facts?(images: readonly string[]): Promise<Omit<HostFacts, 'version'>>;
   /** Whether this host is being drained: it gets no sandboxes. */
   isDraining?(): boolean;
   /** Takes a sandbox from this host that is not in use, into the blob store. */

@@ -35,7 +35,7 @@ import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
-import { factsOf } from './room/facts-of.ts';
+import { factsOf, presentOf } from './room/facts-of.ts';
 import { withRoom } from './room/with-room.ts';
 import { createOwnRuntimes } from './room/own-runtimes.ts';
 import { checkPlace } from './room/place.ts';
@@ -173,7 +173,7 @@ function hostIn(
   return {
     hostId,
     keepHost: () => lease.keep(),
-    facts: async () => factsOf(await engine.facts(), config),
+    facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...(await presentOf(engine, images)) }),
     isDraining: () => lease.state().isDraining,
     checkFits: (owner, options) => checkFits(context, owner, options),
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),

@@ -1,10 +1,10 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { needsOf } from '../../../contracts/hosts/needs.ts';
+import type { Candidate } from '../../../store/service/fleet.ts';
 import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { fitsHere, rowOf, sendAway, type Leaving } from './send-away.ts';
+import { fitsHere, rowOf, sendAway, wantedFor, type Leaving } from './send-away.ts';
 import { neededBytes, waitForRoom } from './wait-for-room.ts';
 
 /** A sandbox is made where it was asked for, unless this host is fuller than the emptiest one by more than this part of its memory. */
@@ -21,9 +21,8 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
   if (!(await fitsHere(context, options))) return sendAway(context, owner, options);
   const { isDraining, hasOthers } = lease.state();
   if (!owner.mayMove || (!isDraining && !hasOthers)) return undefined;
-  const { sandboxId, conversationId } = owner;
-  const wanted = { sandboxId, ...(conversationId !== undefined && { conversationId }), ...needsOf(options) };
-  const all = await fleet.candidates(wanted, lostAfterMs);
+  const { sandboxId } = owner;
+  const all = await fleet.candidates(wantedFor(context, owner, options), lostAfterMs);
   const candidates = all.filter(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options));
   const [first] = candidates;
   if (!first) {
@@ -31,8 +30,13 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
     throw await waitForRoom(context, owner, options, all);
   }
   const own = candidates.find((candidate) => candidate.hostId === hostId);
-  if (own && own.load <= first.load + SLACK) return undefined;
+  if (own && isAsGood(own, first)) return undefined;
   throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
+}
+
+/** Of two that are equal but for their load, the one that was asked saves the way to the other one. */
+function isAsGood(own: Candidate, first: Candidate): boolean {
+  return own.hasWarm === first.hasWarm && own.lacksImage === first.lacksImage && own.load <= first.load + SLACK;
 }
 
 /** There are no candidates for a sandbox that has its place, either. */

@@ -2,7 +2,7 @@ import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { hasLabels, needsOf, type HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { HostFacts, KnownHost } from '../../../store/service/fleet.ts';
+import type { HostFacts, KnownHost, Wanted } from '../../../store/service/fleet.ts';
 import { elsewhereFailure, elsewhereOf } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -40,11 +40,11 @@ export interface Leaving {
  */
 export async function sendAway(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<Leaving | undefined> {
   const { fleet, hostId, lostAfterMs } = context;
-  const { sandboxId, conversationId } = owner;
+  const { sandboxId } = owner;
   const row = await rowOf(context, owner);
   if (row && (await staysOn(context, row))) return undefined;
   const needs = needsOf(options);
-  const wanted = { sandboxId, ...(conversationId !== undefined && { conversationId }), ...needs, ...(row && { leaves: row.hostId }) };
+  const wanted = { ...wantedFor(context, owner, options), ...(row && { leaves: row.hostId }) };
   const all = await fleet.candidates(wanted, lostAfterMs);
   // A worker of this host has said that it has what this process does not know of.
   if (all.some((candidate) => candidate.hostId === hostId)) return undefined;
@@ -66,6 +66,19 @@ async function staysOn({ hosts, hostId, lostAfterMs }: DockerContext, { state, h
   if (state === 'archived') return false;
   if (place === hostId) return state !== 'stopped' && state !== 'hibernated';
   return (await hosts.lostSince(place, { hostId, lostAfterMs })) === undefined;
+}
+
+/** What the choice of a host for a sandbox goes by. */
+export function wantedFor({ pools }: Pick<DockerContext, 'pools'>, { sandboxId, conversationId }: SandboxOwner, options: SandboxOptions): Wanted {
+  const { image, template } = options;
+  return {
+    sandboxId,
+    ...(conversationId !== undefined && { conversationId }),
+    ...(image !== undefined && { image }),
+    // All workers keep pools of the same templates.
+    ...(template !== undefined && pools.keyFor(options) !== undefined && { warmOf: template }),
+    ...needsOf(options),
+  };
 }
 
 /** A conversation may have a sandbox with another id. */

@@ -42,6 +42,7 @@ function world(
   const context = {
     hostId: 'here',
     hostLabels: own,
+    pools: { keyFor: () => undefined },
     runtimes: async () => runtimes,
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
