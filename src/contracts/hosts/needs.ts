@@ -1,4 +1,8 @@
-import type { SandboxOptions } from '../agent.ts';
+/** The options of a sandbox that say so. */
+interface Asked {
+  runtime?: string;
+  hostLabels?: string[];
+}
 
 /** What a host has to have for a sandbox. */
 export interface HostNeeds {
@@ -8,10 +12,10 @@ export interface HostNeeds {
   labels?: string[];
 }
 
-export function needsOf({ runtime, hostLabels: labels = [] }: SandboxOptions): HostNeeds {
+export function needsOf({ runtime, hostLabels: labels = [] }: Asked): HostNeeds {
   return { ...(runtime === 'runsc' && { runtime }), ...(labels.length > 0 && { labels }) };
 }
 
-export function hasLabels(labels: readonly string[], { hostLabels = [] }: Pick<SandboxOptions, 'hostLabels'>): boolean {
+export function hasLabels(labels: readonly string[], { hostLabels = [] }: Pick<Asked, 'hostLabels'>): boolean {
   return hostLabels.every((label) => labels.includes(label));
 }

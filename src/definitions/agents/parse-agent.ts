@@ -65,8 +65,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     ...judgeOf(judge, approval, source),
     ...(agents && { agents: Object.fromEntries(Object.entries(agents).map(([name, use]) => [name, subAgentOf(use)])) }),
     ...clientToolsOf({ clientTools, clientToolsFromRequests }),
-    ...(maxRunningTurns !== undefined && { maxRunningTurns }),
-    ...(priority && { priority }),
+    ...withoutUndefined({ maxRunningTurns, priority }),
   };
 }
 

@@ -153,8 +153,8 @@ describe('two workers with an engine each; the one on the second has the labels 
       expect(await rowOf(chat.id)).toMatchObject({ state: 'archived' });
       const forks = await Promise.all([chat.fork({ message: 'On.' }), chat.fork({ at: first, message: 'On.' })]);
       expect(await Promise.all(forks.map((fork) => fork.reply()))).toEqual(['Third.', 'Second.']);
-      expect((await outputs(forks[0]!)).at(-1)).toBe('one\ntwo\n');
-      expect((await outputs(forks[1]!)).at(-1)).toBe('one\ntwo\n');
+      expect((await outputs(forks[0])).at(-1)).toBe('one\ntwo\n');
+      expect((await outputs(forks[1])).at(-1)).toBe('one\ntwo\n');
       await chat.send('Go on.');
       await until(async () => (await rowOf(chat.id)).hostId === 'second', 'it is brought back there');
       expect(await chat.reply()).toBe('Third.');

@@ -2,7 +2,7 @@ import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
 import { hasLabels, needsOf, type HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { HostFacts, KnownHost, Wanted } from '../../../store/service/fleet.ts';
+import type { Candidate, HostFacts, KnownHost, Wanted } from '../../../store/service/fleet.ts';
 import { elsewhereFailure, elsewhereOf } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -40,25 +40,25 @@ export interface Leaving {
  */
 export async function sendAway(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<Leaving | undefined> {
   const { fleet, hostId, lostAfterMs } = context;
-  const { sandboxId } = owner;
   const row = await rowOf(context, owner);
   if (row && (await staysOn(context, row))) return undefined;
-  const needs = needsOf(options);
   const wanted = { ...wantedFor(context, owner, options), ...(row && { leaves: row.hostId }) };
   const all = await fleet.candidates(wanted, lostAfterMs);
   // A worker of this host has said that it has what this process does not know of.
   if (all.some((candidate) => candidate.hostId === hostId)) return undefined;
   const isHere = row !== undefined && row.state !== 'archived' && row.hostId === hostId;
-  const fits = all.filter(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options));
-  // Who cannot ask another host later waits there.
-  const chosen = fits[0] ?? (owner.mayMove ? undefined : all[0]);
+  const chosen = chooseFrom(all, owner, options);
   if (!chosen && isHere) return undefined;
-  if (all.length === 0) throw await refusal(context, sandboxId, needs);
-  if (!chosen) throw await waitForRoom(context, owner, options, all);
-  const why = `it needs a host that has ${wordsOf(needs)}, such as "${chosen.hostId}"`;
-  const to = elsewhereFailure({ sandboxId, host: chosen.hostId, waitMs: lostAfterMs }, hostId, why);
+  if (!chosen) throw await (all.length === 0 ? refusal(context, owner.sandboxId, needsOf(options)) : waitForRoom(context, owner, options, all));
+  const why = `it needs a host that has ${wordsOf(needsOf(options))}, such as "${chosen.hostId}"`;
+  const to = elsewhereFailure({ sandboxId: owner.sandboxId, host: chosen.hostId, waitMs: lostAfterMs }, hostId, why);
   if (!isHere) throw to;
   return { sandboxId: row.sandboxId, to };
+}
+
+/** The first one with room. Who cannot ask another host later waits on the first of all. */
+function chooseFrom(all: Candidate[], { mayMove }: SandboxOwner, options: SandboxOptions): Candidate | undefined {
+  return all.find(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options)) ?? (mayMove ? undefined : all[0]);
 }
 
 /** Files and processes that are in use, or on another host that may be there, are not moved. */

@@ -1,9 +1,10 @@
 import { array, assert, asyncProperty, constantFrom, nat, oneof, record } from 'fast-check';
-import { PRIORITIES, type Priority } from '../../../src/contracts/places/priority.ts';
-import type { PlacedTurn, TurnLimits } from '../../../src/store/conversation/turn-places.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { openStore } from '../../../src/store/open-store.ts';
-import { BY, newConversation, newId, silent, useTestStore } from '../support.ts';
+import { PRIORITIES, type Priority } from '../../../../src/contracts/places/priority.ts';
+import type { PlacedTurn, TurnLimits } from '../../../../src/store/conversation/turn-places.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { openStore } from '../../../../src/store/open-store.ts';
+import { BY, silent, useTestStore } from '../../support.ts';
+import { AGENTS, type Asking, endAll, HELD, nameOf, namesOf, type Row, Rules, turnOf } from './turns.ts';
 
 let store: Store;
 let another: Store;
@@ -15,39 +16,18 @@ beforeAll(async () => {
   another = await openStore({ url, log: silent });
 });
 
-interface Asking {
-  conversationId: string;
-  turnId: string;
-  tenantId: string;
-  agentId: string;
-  agentMost?: number;
-  priority?: Priority;
-  parentId?: string;
-}
-
-async function newTurn(tenantId: string, more: Partial<Asking> = {}): Promise<Asking> {
-  return { conversationId: await newConversation(store, { tenantId }), turnId: newId('turn'), tenantId, agentId: 'fixer', ...more };
-}
-
 /** Ends a turn without giving its place back, as a worker does that dies at the wrong moment. */
 async function endSilently({ conversationId, turnId }: Asking): Promise<void> {
   await store.events.append(conversationId, [{ type: 'turn.finished', turnId, data: { outcome: 'finished' } }]);
 }
 
-const nameOf = ({ conversationId, turnId }: { conversationId: string; turnId: string }) => `${conversationId} ${turnId}`;
-const namesOf = (placed: PlacedTurn[]) => placed.map(nameOf);
-const HELD = { place: { outcome: 'held' }, others: [] };
 const waitsFor = (limit: string, name: string | undefined, allowed: number) => ({
   place: { outcome: 'waits', waits: { limit, ...(name !== undefined && { name }), running: allowed, allowed } },
   others: [],
 });
 /** No test sees the places of another one. */
-afterEach(endAll);
-
-async function endAll(): Promise<void> {
-  for (const { conversationId } of await store.conversations.listOpen({ afterId: '', limit: 1000 })) await store.conversations.close(conversationId, {});
-  expect(await store.turnPlaces.sweep({})).toEqual([]);
-}
+const newTurn = (tenantId: string, more?: Partial<Asking>) => turnOf(store, tenantId, more);
+afterEach(() => endAll(store));
 
 test('a turn asks for one place, however often it asks; the next gets it at its end, and is told until it knows', async () => {
   const limits = { tenant: 1 };
@@ -108,98 +88,6 @@ test('a turn of a sub-agent stands in the line where the turn that gave the task
   expect(namesOf(await store.turnPlaces.leave(parent, 'rests', limits))).toEqual([nameOf(child)]);
 });
 
-/** Gives the only place to one after the other. */
-async function orderOf(running: Asking, waiting: Record<string, Asking>, limits: TurnLimits): Promise<string[]> {
-  const order: string[] = [];
-  let ended = running;
-  while (order.length < Object.keys(waiting).length) {
-    const placed = await store.turnPlaces.leave(ended, 'ends', limits);
-    expect(placed).toHaveLength(1);
-    const [name, next] = Object.entries(waiting).find(([, turn]) => nameOf(turn) === nameOf(placed[0]!))!;
-    await store.turnPlaces.told(placed[0]!);
-    order.push(name);
-    ended = next;
-  }
-  return order;
-}
-
-async function inLine(
-  tenantId: string,
-  priorities: Record<string, Priority>,
-  limits: TurnLimits,
-): Promise<{ running: Asking; waiting: Record<string, Asking> }> {
-  const running = await newTurn(tenantId);
-  expect(await store.turnPlaces.ask(running, limits)).toEqual(HELD);
-  const waiting: Record<string, Asking> = {};
-  for (const [name, priority] of Object.entries(priorities)) {
-    waiting[name] = await newTurn(tenantId, { priority });
-    expect((await store.turnPlaces.ask(waiting[name], limits)).place.outcome).toBe('waits');
-  }
-  return { running, waiting };
-}
-
-test('three of four places go to the highest priority, in order, and the fourth to who has waited longest', async () => {
-  const limits = { tenant: 1 };
-  const { running, waiting } = await inLine(
-    'classes',
-    { low1: 'low', low2: 'low', n1: 'normal', n2: 'normal', h1: 'high', h2: 'high', h3: 'high', h4: 'high' },
-    limits,
-  );
-  // The one that runs has the first place of its tenant.
-  expect(await orderOf(running, waiting, limits)).toEqual(['h1', 'h2', 'low1', 'h3', 'h4', 'n1', 'low2', 'n2']);
-});
-
-test('turns of high priority that come all the time do not keep a turn of low priority from running', async () => {
-  const limits = { tenant: 1 };
-  const { running, waiting } = await inLine('endless', { low: 'low' }, limits);
-  let ended = running;
-  let places = 0;
-  for (;;) {
-    const next = await newTurn('endless', { priority: 'high' });
-    await store.turnPlaces.ask(next, limits);
-    const [placed] = await store.turnPlaces.leave(ended, 'ends', limits);
-    places += 1;
-    if (nameOf(placed!) === nameOf(waiting['low']!)) break;
-    await store.turnPlaces.told(placed!);
-    ended = next;
-    expect(places).toBeLessThan(4);
-  }
-  expect(places).toBe(3);
-});
-
-test('the priority of one tenant changes nothing for another', async () => {
-  const limits = { installation: 1 };
-  const first = await newTurn('modest');
-  await store.turnPlaces.ask(first, limits);
-  const names = ['loud', 'quiet', 'loud', 'quiet'];
-  const turns = [];
-  for (const [index, tenantId] of names.entries()) {
-    const turn = await newTurn(tenantId, { priority: tenantId === 'loud' ? 'high' : 'low', turnId: `turn_${index}` });
-    await store.turnPlaces.ask(turn, limits);
-    turns.push(turn);
-  }
-  expect(await orderOf(first, Object.fromEntries(turns.map((turn, index) => [`${names[index]} ${index}`, turn])), limits)).toEqual([
-    'loud 0',
-    'quiet 1',
-    'loud 2',
-    'quiet 3',
-  ]);
-});
-
-test('a turn of a sub-agent has the priority of the turn that gave the task', async () => {
-  const limits = { tenant: 1 };
-  const parent = await newTurn('family', { priority: 'high' });
-  await store.turnPlaces.ask(parent, limits);
-  const normal = await newTurn('family');
-  await store.turnPlaces.ask(normal, limits);
-  const high = await newTurn('family', { priority: 'high' });
-  await store.turnPlaces.ask(high, limits);
-  const child = await newTurn('family', { parentId: parent.conversationId, priority: 'low' });
-  await store.turnPlaces.ask(child, limits);
-  expect(namesOf(await store.turnPlaces.leave(parent, 'rests', limits))).toEqual([nameOf(child)]);
-  expect(await orderOf(child, { high, normal }, limits)).toEqual(['high', 'normal']);
-});
-
 test('a tenant with many waiting turns delays the single turn of another one by the end of one turn', async () => {
   const limits = { installation: 1 };
   const many = await Promise.all(Array.from({ length: 30 }, () => newTurn('many')));
@@ -231,53 +119,6 @@ test('places of turns that ended silently, and of conversations that are closed 
   await endSilently(removed);
   expect(namesOf(await store.turnPlaces.sweep(limits))).toContain(nameOf(waiting[3]!));
 });
-
-interface Row extends Asking {
-  state: 'held' | 'waiting' | 'away';
-  position: number;
-}
-const AGENTS: Record<string, number | undefined> = { rare: 1, fixer: undefined };
-
-const classOf = ({ priority = 'normal' }: Row) => PRIORITIES.indexOf(priority);
-
-/** The rules, for one that does everything in order. */
-class Rules {
-  readonly rows: Row[] = [];
-  readonly rounds = new Map<string, number>();
-  readonly places = new Map<string, number>();
-  readonly limits: TurnLimits;
-  count = 0;
-  constructor(limits: TurnLimits) {
-    this.limits = limits;
-  }
-
-  running(isMeant: (row: Row) => boolean): number {
-    return this.rows.filter((row) => row.state === 'held' && isMeant(row)).length;
-  }
-  fits(row: Row): boolean {
-    const { tenant = Infinity, installation = Infinity } = this.limits;
-    return (
-      this.running(({ tenantId }) => tenantId === row.tenantId) < tenant &&
-      this.running(({ agentId }) => agentId === row.agentId) < (row.agentMost ?? Infinity) &&
-      this.running(() => true) < installation
-    );
-  }
-  give(): string[] {
-    const given: string[] = [];
-    for (;;) {
-      const fitting = this.rows.filter((row) => row.state === 'waiting' && this.fits(row));
-      const [first] = fitting.toSorted((a, b) => (this.rounds.get(a.tenantId) ?? 0) - (this.rounds.get(b.tenantId) ?? 0) || a.position - b.position);
-      if (!first) return given;
-      const places = this.places.get(first.tenantId) ?? 0;
-      const ofTenant = fitting.filter(({ tenantId }) => tenantId === first.tenantId);
-      const [next = first] = places % 4 === 3 ? [] : ofTenant.toSorted((a, b) => classOf(a) - classOf(b) || a.position - b.position);
-      this.places.set(next.tenantId, places + 1);
-      next.state = 'held';
-      this.rounds.set(next.tenantId, ++this.count);
-      given.push(nameOf(next));
-    }
-  }
-}
 
 /** Does with the database what the rules are told, and compares. */
 class Comparison {
@@ -334,7 +175,7 @@ test('in any order of asking, leaving, resting, crashing and repeating: exactly 
   const limited = constantFrom<TurnLimits>({ tenant: 1 }, { tenant: 2, installation: 3 }, { installation: 2 });
   let run = 0;
   const keepsTheRules = asyncProperty(array(oneof(begins, others), { maxLength: 25 }), limited, async (actions, limits) => {
-    await endAll();
+    await endAll(store);
     const comparison = new Comparison(limits, `${++run}-`);
     const { rows } = comparison.rules;
     for (const action of actions) {
