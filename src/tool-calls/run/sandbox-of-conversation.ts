@@ -61,11 +61,13 @@ const COPY_TTL_MS = 3_600_000;
 
 type Use = Awaited<ReturnType<SandboxUses['of']>>;
 
-export function createConversationSandboxes(parts: {
+interface Parts {
   sandboxes: Sandboxes;
   store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   agents: ReadonlyMap<string, Agent>;
-}): ConversationSandboxes {
+}
+
+export function createConversationSandboxes(parts: Parts): ConversationSandboxes {
   const held = new RecentMap<string, WorkerHandle>(MAX_HELD);
   const { knownUse, readUse } = rememberUses(parts.store.sandboxUses);
   const rows = parts.store.sandboxes;
@@ -108,11 +110,7 @@ export function createConversationSandboxes(parts: {
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
     },
-    async checkFits(conversation) {
-      const { conversationId, tenantId, agentId } = hostOf(await readUse(conversation.conversationId), conversation);
-      const owner = { sandboxId: sandboxIdOf(conversationId), conversationId, tenantId };
-      await parts.sandboxes.checkFits?.(owner, optionsIn(parts.agents, agentId));
-    },
+    checkFits: async (conversation) => checkFits(parts, hostOf(await readUse(conversation.conversationId), conversation)),
     checkIsHere: async (conversationId) => checkIsHere(parts.sandboxes, await rowOf(conversationId)),
   };
 
@@ -137,6 +135,10 @@ export function createConversationSandboxes(parts: {
 async function rowFor(rows: Store['sandboxes'], conversationId: string, use: Use): Promise<SandboxRow | undefined> {
   if (use?.owner) return rows.ofConversation(use.owner.conversationId);
   return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
+}
+
+async function checkFits({ sandboxes, agents }: Pick<Parts, 'sandboxes' | 'agents'>, { conversationId, tenantId, agentId }: Conversation): Promise<void> {
+  await sandboxes.checkFits?.({ sandboxId: sandboxIdOf(conversationId), conversationId, tenantId }, optionsIn(agents, agentId));
 }
 
 async function checkIsHere(sandboxes: Sandboxes, row: SandboxRow | undefined): Promise<void> {
