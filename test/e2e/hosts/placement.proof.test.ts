@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { loadConfig } from '../../../src/platform/config.ts';
+import { templateImages } from '../../../src/images/template-images.ts';
+import { runCommand } from '../../../src/platform/run-command.ts';
 import { say } from '../forks/talk.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, resultsOf, until, type Installation } from '../support.ts';
@@ -52,7 +54,7 @@ describe('two workers with an engine each; the one on the second has the labels 
     if (missing !== undefined) return;
     templates = await mkdtemp(join(tmpdir(), 'longshore-templates-'));
     process.env['LONGSHORE_TEMPLATES'] = templates;
-    await writeFile(join(templates, 'built.yaml'), 'setup: ["mkdir -p /home/user && echo built > /home/user/of-image"]\n');
+    await writeFile(join(templates, 'placed.yaml'), 'setup: ["mkdir -p /home/user && echo built > /home/user/of-image"]\n');
     engine = await secondEngine();
     const note = [
       run('echo one > note; cat note'),
@@ -72,7 +74,7 @@ describe('two workers with an engine each; the one on the second has the labels 
       },
       copier: { sandbox: NEAR, steps: [run('cat note; echo copied >> note; cat note'), { say: 'Copied.' }] },
       built: {
-        sandbox: { template: 'built' },
+        sandbox: { template: 'placed' },
         steps: [run('cat of-image; echo kept > kept'), { say: 'First.' }, run('cat of-image kept'), { say: 'Second.' }],
       },
     });
@@ -88,6 +90,7 @@ describe('two workers with an engine each; the one on the second has the labels 
     await installation[Symbol.asyncDispose]();
     await engine[Symbol.asyncDispose]();
     await rm(templates, { recursive: true });
+    for (const { image } of await templateImages('placed')) await runCommand('docker', ['image', 'rm', image]);
   });
 
   testWithTwoEngines(
