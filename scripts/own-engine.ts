@@ -84,8 +84,8 @@ export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc }: { pro
         if (hasRun) await removeContainers(host);
       } finally {
         await end('SIGTERM');
-        // Engines mount their directory on itself; some leave that behind.
-        await runCommand('umount', [join(directory, 'data')]);
+        // Engines mount their directory on itself, and the network of the host where something was built; some leave that behind.
+        for (const mount of ['data', 'exec/netns/default']) await runCommand('umount', [join(directory, mount)]);
         await rm(directory, { recursive: true, force: true });
       }
     },

@@ -1,6 +1,7 @@
 import type { ExecuteToolArgs, ExecuteToolResult } from '../contracts/activities.ts';
 import { failure } from '../contracts/errors.ts';
 import { shownPlan } from '../common/plan-text.ts';
+import { needsOf } from '../contracts/hosts/needs.ts';
 import { PLAN_TOOL } from '../contracts/plan/plan.ts';
 import { isAgentTool } from '../contracts/sub-agent.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
@@ -94,15 +95,22 @@ export function createExecuteTool(parts: Parts) {
 }
 
 /** Nothing of a call may begin on another host than that of its sandbox: what it does beside the sandbox could not be continued there. */
-async function claimHere({ store, registry, opened }: Parts, args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
+async function claimHere({ store, registry, opened, agents }: Parts, args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
   const { callId, hash, conversationId, tool } = args;
   const known = registry.get(tool);
   // The sandbox of a plugin may be on another host than the conversation's, and clients need none.
   const hostId = ownSandboxOf(known) || known?.client ? undefined : opened.hostId;
+  // What begins beside the worker cannot go on on another host when it needs a sandbox later.
+  if (hostId !== undefined && known?.isolation !== 'container' && hasNeeds(agents, args)) await opened.checkFits(args);
   const claim = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
   if (claim) return claim;
   if (hostId !== undefined) await opened.checkIsHere(conversationId);
   return store.toolCalls.claim(callId, hash, started);
+}
+
+function hasNeeds(agents: Parts['agents'], { agentId }: ExecuteToolArgs): boolean {
+  const { sandbox } = agents.get(agentId) ?? {};
+  return sandbox !== undefined && Object.keys(needsOf(sandbox)).length > 0;
 }
 
 function outputOf({ events }: ActivityDependencies['store'], { conversationId, callId, turnId, stepId }: ExecuteToolArgs, log: ToolRun['log']) {

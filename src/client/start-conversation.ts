@@ -9,6 +9,7 @@ import { failure } from '../contracts/errors.ts';
 import { summaryLine } from '../contracts/markdown.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { makeId } from '../contracts/ids.ts';
+import { temporalPriority } from '../contracts/places/priority.ts';
 import type { ScheduledBy } from '../contracts/schedule.ts';
 import type { ImportedFrom } from '../contracts/imports/import.ts';
 import type { ForkInput } from '../contracts/forks/fork.ts';
@@ -82,7 +83,7 @@ export async function startConversation(parts: StartParts, options: StartRequest
   if (options.conversationId !== undefined) await refuseForeign(parts.store, input, options);
   if (input.firstMessage) await putMessage(parts.store, input.firstMessage.messageId, { ...options, conversationId, attachments, clientTools });
   try {
-    if (await startWorkflow(client, parts, input)) return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
+    if (await startWorkflow(client, parts, input, agent)) return { conversationId, ...(input.firstMessage && { turnId: input.firstMessage.turnId }) };
     if (isNew && (await isForeign(client, conversationId, parts.taskQueue))) throw failure('CONVERSATION_EXISTS', { conversationId });
     return { conversationId };
   } catch (error) {
@@ -136,14 +137,14 @@ async function checkOutputOf({ output, message, tenant = DEFAULT_TENANT }: Start
 }
 
 /** Returns false when a workflow with this id exists already. */
-async function startWorkflow(client: Client, { temporal, taskQueue }: StartParts, input: ConversationInput): Promise<boolean> {
+async function startWorkflow(client: Client, { temporal, taskQueue }: StartParts, input: ConversationInput, { priority }: Agent): Promise<boolean> {
   try {
     await client.workflow.start(CONVERSATION_WORKFLOW, {
       workflowId: input.conversationId,
       taskQueue,
       args: [input],
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      priority: { fairnessKey: fairnessKeyOf(input.tenantId) },
+      priority: { fairnessKey: fairnessKeyOf(input.tenantId), ...temporalPriority(priority) },
       typedSearchAttributes: initialSearchAttributes(input, {
         state: hasWork(input) ? 'running' : 'idle',
         encrypted: temporal.keys.first !== undefined,

@@ -4,6 +4,7 @@ import type { ClientTools } from './client-tool.ts';
 import type { JsonObject } from './json.ts';
 import type { MemoryScope } from './memory/memory.ts';
 import type { ContextOptions, DeferOptions } from './prompts/prompt-options.ts';
+import type { Priority } from './places/priority.ts';
 import type { SandboxUse } from './sub-agents/sandbox-use.ts';
 
 /** Whether a tool call runs, waits for a person, or is refused. */
@@ -131,6 +132,8 @@ export interface SandboxOptions {
   backup?: 'turn' | number;
   /** Working directory of commands and code that set none. Default `/home/user`. */
   workDirectory?: string;
+  /** It is made and brought back only on hosts that have all of these labels (`LONGSHORE_HOST_LABELS`). */
+  hostLabels?: string[];
   /** Labels of the container, as `longshore.label.<name>`. */
   labels?: Record<string, string>;
   /** Stored with the sandbox, for programs that read its row. */
@@ -224,6 +227,8 @@ export interface Agent {
   plan?: true;
   /** Turns of all its conversations that run at the same time. Absent: no limit of its own. */
   maxRunningTurns?: number;
+  /** Of its turns, where they wait for places. Absent: normal. */
+  priority?: Priority;
 }
 
 /** How an agent uses another one. */

@@ -53,7 +53,7 @@ const schema = z.object({
   LONGSHORE_HOST_MEMORY: text.refine((value) => readMemoryShare(value) !== undefined, 'write 24g, 512m, 80%, or off').default('off'),
   /** How long a call waits for memory of a host at most. */
   LONGSHORE_HOST_WAIT: text.refine((value) => duration.safeParse(value).success, 'write a duration such as 30m').default('30m'),
-  /** What this machine is called beside its name, separated by commas: `zone=a,gpu`. `longshore hosts` shows it. */
+  /** What this machine is called beside its name, separated by commas: `zone=a,gpu`. Sandboxes may ask for these labels. */
   LONGSHORE_HOST_LABELS: names,
   /** Plugins that run in the worker's own process instead of an isolated one: the names that agents give them, separated by commas. */
   LONGSHORE_HOST_PLUGINS: names,

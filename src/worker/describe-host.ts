@@ -1,3 +1,4 @@
+import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import { ownVersion } from '../platform/own-version.ts';
@@ -8,6 +9,8 @@ import type { Store } from '../store/store.ts';
 interface Described {
   store: Pick<Store, 'fleet'>;
   sandboxes: Pick<Sandboxes, 'hostId' | 'facts'>;
+  /** Those whose sandboxes this host may get. */
+  agents: ReadonlyMap<string, Agent>;
   log: Logger;
 }
 
@@ -28,8 +31,13 @@ export async function describeHost(parts: Described): Promise<{ stop(): Promise<
   return startRounds({ everyMs: AGAIN_MS, work: () => describe(parts), onFailure: unlessAway });
 }
 
-async function describe({ store, sandboxes }: Described): Promise<void> {
+async function describe({ store, sandboxes, agents }: Described): Promise<void> {
   const { hostId } = sandboxes;
   if (hostId === undefined || !sandboxes.facts) return;
-  await store.fleet.describe(hostId, { version: ownVersion(), ...(await sandboxes.facts()) });
+  await store.fleet.describe(hostId, { version: ownVersion(), ...(await sandboxes.facts(imagesOf(agents))) });
+}
+
+function imagesOf(agents: ReadonlyMap<string, Agent>): string[] {
+  const named = [...agents.values()].flatMap(({ sandbox: { image } }) => (image === undefined ? [] : [image]));
+  return [...new Set(named)].toSorted();
 }

@@ -139,6 +139,7 @@ async function copyFiles(
   const copied = await sandboxes.copyTo(source.sandboxId, {
     owner: { sandboxId: sandboxIdOf(conversationId), conversationId, tenantId },
     processes: plan.from === 'live',
+    mayMove: true,
     isWanted,
     ...whenRepeated(store, fork.conversationId, Context.current().info.attempt > 1),
   });

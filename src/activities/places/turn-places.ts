@@ -46,10 +46,10 @@ export function createTurnPlaceDesk({ store, agents, places, log }: DeskParts): 
 
   return {
     async ask(turn) {
-      const agentMost = agents.get(turn.agentId)?.maxRunningTurns;
+      const { maxRunningTurns: agentMost, priority } = agents.get(turn.agentId) ?? {};
       const always = [agentMost, limits.installation, limits.tenant].some((most) => most !== undefined);
       if (!always && !(await isTenantLimited(turn.tenantId))) return { outcome: 'unlimited' };
-      const { place, others } = await turnPlaces.ask({ ...turn, agentMost }, limits);
+      const { place, others } = await turnPlaces.ask({ ...turn, agentMost, priority }, limits);
       await tellAll(others);
       if (place.outcome === 'waits') return place;
       return { outcome: place.outcome === 'held' ? 'counted' : 'unlimited' };

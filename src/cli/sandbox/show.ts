@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { shortTime } from '../../common/short-time.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import { isFailure } from '../../contracts/errors.ts';
+import { visibleLine } from '../../contracts/visible-text.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { printFact, printJson, type Cli } from '../output/cli.ts';
 import { ownerOf } from '../../sandbox/visits/held.ts';
@@ -71,7 +72,7 @@ function backupOf({ backup, toBackUp: { dueAt, problem } }: Facts): string[] {
 }
 
 function limitsOf(options: SandboxOptions): string {
-  const { template, image, runtime, memoryMb, cpus, pids, egress = [], labels = {} } = options;
+  const { template, image, runtime, memoryMb, cpus, pids, egress = [], labels = {}, hostLabels = [] } = options;
   const parts = [
     `template ${template ?? 'none'}`,
     ...(image === undefined ? [] : [`image ${image}`]),
@@ -80,6 +81,7 @@ function limitsOf(options: SandboxOptions): string {
     ...(cpus === undefined ? [] : [`${cpus} CPUs`]),
     ...(pids === undefined ? [] : [`${pids} processes`]),
     egress.length === 0 ? 'no network access' : `may reach ${egress.map((rule) => (typeof rule === 'string' ? rule : rule.host)).join(', ')}`,
+    ...(hostLabels.length === 0 ? [] : [`only on hosts with the labels ${hostLabels.map(visibleLine).join(' and ')}`]),
     ...Object.entries(labels).map(([name, value]) => `${name}=${value}`),
   ];
   return parts.join(', ');

@@ -8,6 +8,18 @@ export const HOST_ERRORS = {
     httpStatus: 503,
     retryable: true,
   },
+  NO_FITTING_HOST: {
+    message:
+      'No host has all that sandbox "{sandboxId}" needs: {needed}. The hosts have: {known}. Start a worker on a machine that has it (labels: LONGSHORE_HOST_LABELS; gVisor: longshore setup --gvisor), or correct the sandbox of its agent or template',
+    httpStatus: 409,
+    retryable: false,
+  },
+  HOSTS_AWAY: {
+    message:
+      'No host takes sandbox "{sandboxId}" now: of those that have what it needs ({needed}), {hosts}. Start their workers, take them back (longshore hosts resume), or add another one. If a host is gone for good: longshore hosts remove',
+    httpStatus: 503,
+    retryable: true,
+  },
   HOST_FULL: {
     message:
       'No host has {neededMb} MB of memory for sandbox "{sandboxId}" now: "{host}" has promised {promisedMb} of {allowedMb} MB (LONGSHORE_HOST_MEMORY), and {ahead} others have waited longer. A call of a conversation goes on when there is room; try anything else again',

@@ -4,6 +4,7 @@ import { HOST_NAME } from '../../plugins/api/tool-problems.ts';
 import { VARIABLE } from '../../plugins/api/plugin-details.ts';
 import type { Json } from '../../contracts/json.ts';
 import { MAX_OUTPUT_SCHEMA } from '../../contracts/output.ts';
+import { PRIORITIES } from '../../contracts/places/priority.ts';
 import { MEMORY_SCOPES } from '../../contracts/memory/memory.ts';
 import { duration } from '../../common/duration.ts';
 import { clientToolsSchema } from './client-tool-schema.ts';
@@ -235,6 +236,12 @@ export const agentSchema = z.strictObject({
   maxRunningTurns: count
     .optional()
     .describe('Turns of all conversations of the agent that run at the same time; others wait in order. Default: no limit of its own.'),
+  priority: z
+    .enum(PRIORITIES)
+    .optional()
+    .describe(
+      'Which turns of a tenant get places first where not all may run: three of four go to the highest, the fourth to who waits longest. Default normal.',
+    ),
   clientTools: clientToolsSchema
     .optional()
     .describe('Tools that clients run: pages, editors, services. The tool of the name open_file is client:open_file in rules.'),

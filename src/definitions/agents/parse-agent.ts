@@ -39,6 +39,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     skills,
     agentsMd,
     maxRunningTurns,
+    priority,
     ...rest
   } = parsed.data;
   const { assets } = sandbox;
@@ -64,7 +65,7 @@ export function parseAgent(definition: unknown, source: DefinitionSource): Agent
     ...judgeOf(judge, approval, source),
     ...(agents && { agents: Object.fromEntries(Object.entries(agents).map(([name, use]) => [name, subAgentOf(use)])) }),
     ...clientToolsOf({ clientTools, clientToolsFromRequests }),
-    ...(maxRunningTurns !== undefined && { maxRunningTurns }),
+    ...withoutUndefined({ maxRunningTurns, priority }),
   };
 }
 

@@ -6,5 +6,8 @@ export const RANGES = {
   diskMb: { min: 0, max: 1_073_741_824 },
 } as const;
 
+/** A label of a host as `LONGSHORE_HOST_LABELS` can have it. */
+export const HOST_LABEL = /^[!-+\--~]([ -+\--~]{0,98}[!-+\--~])?$/;
+
 /** The name of an image as engines accept it. */
 export const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}$/;

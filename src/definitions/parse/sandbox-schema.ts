@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { duration } from '../../common/duration.ts';
 import { egressSchema } from './egress-schema.ts';
-import { IMAGE, RANGES } from './sandbox-ranges.ts';
+import { HOST_LABEL, IMAGE, RANGES } from './sandbox-ranges.ts';
 
 const SHORTEST_BACKUP_MS = 10_000;
+const MOST_HOST_LABELS = 20;
 const BACKUP_PROBLEM = `has to be turn, off or a duration of at least ${SHORTEST_BACKUP_MS / 1000}s`;
 
 /** The keys of a sandbox, without the rules between them. Templates have the same keys, except those that say how one agent uses its sandbox. */
@@ -24,6 +25,11 @@ export const sandboxShape = z.strictObject({
     .enum(['runc', 'runsc', 'auto'])
     .optional()
     .describe('runsc is gVisor, which can hibernate; auto takes it where the host can. Default auto for a sandbox that hibernates, else runc.'),
+  hostLabels: z
+    .array(z.string().regex(HOST_LABEL, 'has to be a label of a host, such as gpu or zone=a'))
+    .max(MOST_HOST_LABELS, `has more than ${MOST_HOST_LABELS} labels`)
+    .optional()
+    .describe('Labels that a host has to have (LONGSHORE_HOST_LABELS), all of them; no other host makes the sandbox or brings it back. Default none.'),
   idle: z
     .strictObject({
       freeze: duration.optional().describe('Time without work until the sandbox is frozen (memory stays). 0 never. Default 30s.'),

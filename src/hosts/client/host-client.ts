@@ -12,8 +12,9 @@ import { connectTo, NotConnectedError, type OpenCall } from './open-call.ts';
 
 /** A sandbox, and for whom it is asked. */
 export interface Target extends Omit<ChannelRequest, 'call'> {
-  /** Undefined for an archived sandbox: any host brings it back. */
+  /** Undefined for an archived sandbox: any host brings it back that has the labels. */
   hostId: string | undefined;
+  hostLabels?: string[];
 }
 
 /** Calls sandboxes through the workers of their hosts. */
@@ -32,10 +33,10 @@ export function createHostClient({ hosts, log }: { hosts: Store['hosts']; log: L
     return loading;
   };
   return {
-    async open({ hostId, ...target }, call, signal) {
+    async open({ hostId, hostLabels, ...target }, call, signal) {
       const { sandboxId } = target;
       // Workers belong to no tenant.
-      const [{ agent }, listed] = await forAllTenants(() => Promise.all([load(), hosts.list(hostId)]));
+      const [{ agent }, listed] = await forAllTenants(() => Promise.all([load(), hosts.list(hostId, hostLabels)]));
       const workers = ordered(listed, sandboxId);
       for (const worker of workers) {
         try {

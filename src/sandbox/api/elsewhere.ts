@@ -1,8 +1,9 @@
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { Elsewhere } from '../../contracts/hosts/elsewhere.ts';
 
-export function elsewhereFailure({ sandboxId, host, waitMs }: Elsewhere, here: string): Error {
-  const error = failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `it is on host "${host}", this is "${here}"; use it there` });
+/** @param why it has to be there; by default, because it is there */
+export function elsewhereFailure({ sandboxId, host, waitMs }: Elsewhere, here: string, why = `it is on host "${host}"`): Error {
+  const error = failure('SANDBOX_UNREACHABLE', { sandboxId, problem: `${why}, this is "${here}"; use it there` });
   Object.assign(error.values, { host, waitMs });
   return error;
 }

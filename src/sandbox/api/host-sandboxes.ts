@@ -11,6 +11,11 @@ import type { SandboxSnapshots } from './snapshots.ts';
 export interface Sandboxes extends SandboxSnapshots {
   /** Id of the host in the rows of its sandboxes. Absent in backends whose sandboxes any worker reaches. */
   readonly hostId?: string;
+  /**
+   * Passes when this host has what a sandbox needs that is on no host, or when none is known that has it now.
+   * @throws SANDBOX_UNREACHABLE with a host that is to have it
+   */
+  checkFits?(owner: SandboxOwner, options: SandboxOptions): Promise<void>;
   /** Creates the owner's sandbox, or wakes it when it exists. A lost sandbox is rebuilt on its old files. */
   open(owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox>;
   /** Returns the tier of the sandbox afterwards: `running` when work in progress keeps it awake. */
@@ -45,8 +50,8 @@ export interface Sandboxes extends SandboxSnapshots {
    * whose sandboxes stay where they are.
    */
   keepHost?(): Promise<AsyncDisposable>;
-  /** What this host has for sandboxes, and promises to them. */
-  facts?(): Promise<Omit<HostFacts, 'version'>>;
+  /** What this host has for sandboxes, and promises to them, with those of the images that it has. */
+  facts?(images: readonly string[]): Promise<Omit<HostFacts, 'version'>>;
   /** Whether this host is being drained: it gets no sandboxes. */
   isDraining?(): boolean;
   /** Takes a sandbox from this host that is not in use, into the blob store. */

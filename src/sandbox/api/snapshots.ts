@@ -21,6 +21,8 @@ export interface CopyRequest {
   options?: SandboxOptions;
   /** Copies the processes as well, if the host supports it. */
   processes?: boolean;
+  /** The caller can ask another host: a copy of what is in the archive is refused where it would not be made anew. */
+  mayMove?: true;
   /** Asked when everything was read. The copy is not made when it says no. */
   isWanted?: () => Promise<boolean>;
   /** Given when an earlier attempt may have died, and may have left the copied sandbox frozen: it is woken then, unless this says that it stays so. */

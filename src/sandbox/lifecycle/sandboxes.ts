@@ -3,6 +3,7 @@ import { createGzip } from 'node:zlib';
 import { parseDuration } from '../../common/duration.ts';
 import { createTurnsByKey } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
+import { needsOf } from '../../contracts/hosts/needs.ts';
 import { readEnvironment, type Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
 import { elsewhereOf } from '../api/elsewhere.ts';
@@ -34,9 +35,11 @@ import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
-import { factsOf } from './room/facts-of.ts';
+import { factsOf, presentOf } from './room/facts-of.ts';
 import { withRoom } from './room/with-room.ts';
+import { createOwnRuntimes } from './room/own-runtimes.ts';
 import { checkPlace } from './room/place.ts';
+import { checkFits } from './room/send-away.ts';
 import { evacuate } from './rest/evacuate.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
@@ -106,6 +109,8 @@ function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
     installation,
     hostId,
     hosts: store.hosts,
+    hostLabels: config.LONGSHORE_HOST_LABELS,
+    runtimes: createOwnRuntimes(engine),
     fleet: store.fleet,
     roomQueue: store.roomQueue,
     hostWaitMs: parseDuration(config.LONGSHORE_HOST_WAIT),
@@ -163,13 +168,14 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
 function hostIn(
   context: DockerContext,
   config: SandboxesOptions['config'],
-): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate'>> {
+): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate' | 'checkFits'>> {
   const { hostId, lease, engine, inTurn } = context;
   return {
     hostId,
     keepHost: () => lease.keep(),
-    facts: async () => factsOf(await engine.facts(), config),
+    facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...(await presentOf(engine, images)) }),
     isDraining: () => lease.state().isDraining,
+    checkFits: (owner, options) => checkFits(context, owner, options),
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
   };
 }
@@ -201,14 +207,22 @@ async function dispose(context: DockerContext, role: 'worker' | 'visitor'): Prom
 async function open(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<OpenedSandbox> {
   // First, so that a missing secret fails before anything is made.
   secretsOf(options);
-  if (owner.mayMove) await checkPlace(context, owner, options);
+  await settlePlace(context, owner, options);
   return untilSettled(owner.sandboxId, async () => {
-    const { row, isReady } = await withRoom(context, { ...owner, anywhere: owner.mayMove === true }, async () => {
+    const { row, isReady } = await withRoom(context, { ...owner, ...needsOf(options), anywhere: owner.mayMove === true }, async () => {
       const warm = await claimWarm(context, owner, options);
       return { row: warm ?? (await ensureRow(context, owner, options)), isReady: warm?.state === 'running' };
     });
     return isReady ? { handle: handleFor(context, row, options) } : openOrWithdraw(context, row);
   });
+}
+
+/** Passes when this host is to have the sandbox. One that rests here and belongs elsewhere leaves this host, if all of it can. */
+async function settlePlace(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
+  const leaving = await checkPlace(context, owner, options);
+  if (!leaving) return;
+  const { sandboxId, to } = leaving;
+  if ((await context.inTurn(sandboxId, () => archive(context, sandboxId, 'stay'))) === 'archived') throw to;
 }
 
 /** Undefined when another caller has withdrawn the row because its own open failed; then this open starts again. */

@@ -1,16 +1,15 @@
+import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import type { WaitsForRoom } from '../../contracts/hosts/room.ts';
 import type { Database } from '../database/database.ts';
 import { toJsonText } from '../database/json-text.ts';
 
 /** One that waits for memory: a conversation, or a sandbox that has none. */
-export interface RoomWaiter {
+export interface RoomWaiter extends HostNeeds {
   waiter: string;
   conversationId?: string;
   tenantId: string;
   /** Absent for one that any host may take. */
   hostId?: string;
-  /** Absent when any will do. */
-  runtime?: string;
   waits: WaitsForRoom;
 }
 
@@ -25,10 +24,10 @@ export interface RoomQueue {
   forget(): Promise<void>;
 }
 
-const JOIN = `insert into room_waits as w (waiter, conversation_id, tenant_id, host_id, runtime, memory_bytes, waits)
-  values ($1, $2, $3, $4, $5, $6, $7::json)
+const JOIN = `insert into room_waits as w (waiter, conversation_id, tenant_id, host_id, runtime, memory_bytes, waits, labels)
+  values ($1, $2, $3, $4, $5, $6, $7::json, $8::text[])
   on conflict (waiter) do update set host_id = excluded.host_id, runtime = excluded.runtime, memory_bytes = excluded.memory_bytes, waits = excluded.waits,
-    seen_at = clock_timestamp(), told = w.told and longshore_is_in_line(w),
+    labels = excluded.labels, seen_at = clock_timestamp(), told = w.told and longshore_is_in_line(w),
     number = case when longshore_is_in_line(w) then w.number else nextval('room_wait_numbers') end,
     asked_at = case when longshore_is_in_line(w) then w.asked_at else clock_timestamp() end
   returning not told as is_new, extract(epoch from clock_timestamp() - asked_at)::float8 * 1000 as waited_ms`;
@@ -41,8 +40,9 @@ export function roomWait(conversationId: string): string {
 
 export function createRoomQueue({ database }: { database: Database }): RoomQueue {
   return {
-    async join({ waiter, conversationId, tenantId, hostId, runtime, waits }) {
-      const values = [waiter, conversationId ?? null, tenantId, hostId ?? null, runtime ?? null, waits.neededMb * 2 ** 20, toJsonText(waits)];
+    async join({ waiter, conversationId, tenantId, hostId, runtime, labels, waits }) {
+      const memoryBytes = waits.neededMb * 2 ** 20;
+      const values = [waiter, conversationId ?? null, tenantId, hostId ?? null, runtime ?? null, memoryBytes, toJsonText(waits), labels ?? null];
       const [row] = await database.query<{ is_new: boolean; waited_ms: number }>('roomQueue.join', JOIN, values);
       return { waitedMs: row?.waited_ms ?? 0, isNew: row?.is_new === true };
     },

@@ -1,4 +1,5 @@
 import type { LeavePlaceArgs, PlaceArgs, WaitsForPlace } from '../../contracts/places/turn-place.ts';
+import type { Priority } from '../../contracts/places/priority.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 
@@ -20,13 +21,20 @@ export interface PlacedTurn {
 /** `over`: the turn can run no more, and is not counted. */
 export type TurnPlace = { outcome: 'held' | 'over' } | { outcome: 'waits'; waits: WaitsForPlace };
 
+/** `agentMost` and `priority`: what the file of the agent says. The turn of a sub-agent has the priority of the turn that gave the task. */
+export interface AskingTurn extends PlaceArgs {
+  agentMost?: number | undefined;
+  priority?: Priority | undefined;
+}
+
 /**
- * Places of running turns. Within a tenant they are given in order; between tenants, the one that has got none for the longest time comes next. Each function
+ * Places of running turns. Between tenants, the one that has got none for the longest time comes next. Of four places of a tenant, three go to the turns of the
+ * highest priority, in order, and the fourth to the turn that comes first in the order of all. Each function
  * gives all that are free, and returns those who do not know of it.
  */
 export interface TurnPlaces {
-  /** Asks for a place, once for each turn. `agentMost`: what the file of the agent allows. */
-  ask(asking: PlaceArgs & { agentMost?: number | undefined }, limits: TurnLimits): Promise<{ place: TurnPlace; others: PlacedTurn[] }>;
+  /** Asks for a place, once for each turn. */
+  ask(asking: AskingTurn, limits: TurnLimits): Promise<{ place: TurnPlace; others: PlacedTurn[] }>;
   /** Gives a place back, at the end of the turn or for a time, in which it keeps its position in the line. */
   leave(turn: LeavePlaceArgs, how: 'ends' | 'rests', limits: TurnLimits): Promise<PlacedTurn[]>;
   /** Takes back the places of turns that ended without giving them back. */

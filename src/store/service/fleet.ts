@@ -1,3 +1,4 @@
+import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 
@@ -11,6 +12,8 @@ export interface HostFacts {
   /** What it may promise to its sandboxes; absent without a limit. */
   allowedBytes?: number;
   labels?: string[];
+  /** Of the images that agents ask for by name, those that it has. */
+  images?: string[];
 }
 
 /** What a worker learns when it says that its host is there. */
@@ -46,15 +49,29 @@ export interface Candidate {
   load: number;
   allowedBytes?: number;
   roomBytes?: number;
+  /** It has a warm sandbox of the template. */
+  hasWarm?: true;
+  /** It has said what images it has, without the one of the sandbox. */
+  lacksImage?: true;
+}
+
+/** A sandbox for which a host is looked for. */
+export interface Wanted extends HostNeeds {
+  sandboxId: string;
+  conversationId?: string;
+  /** What it is made of, if that has a name; and its template, where warm sandboxes of it would do. */
+  image?: string;
+  warmOf?: string;
+  leaves?: string;
 }
 
 export interface FleetRows {
   describe(hostId: string, facts: HostFacts): Promise<void>;
   /**
-   * The hosts that may get the sandbox, the least loaded first: they are there and not being drained, and have the runtime. Empty for a sandbox that has its place.
-   * @param sandbox.runtime absent when any will do
+   * The hosts that may get the sandbox: those with a warm one first, then those that have its image, then the least loaded. They are there and not being drained, and have what it needs. Empty for a sandbox that has its place.
+   * @param sandbox.leaves a host where it has no place any more
    */
-  candidates(sandbox: { sandboxId: string; conversationId?: string; runtime?: string }, lostAfterMs: number): Promise<Candidate[]>;
+  candidates(sandbox: Wanted, lostAfterMs: number): Promise<Candidate[]>;
   /** False when nothing is known of the host. */
   setDraining(hostId: string, isDraining: boolean): Promise<boolean>;
   hosts(lostAfterMs: number, hostId?: string): Promise<KnownHost[]>;
@@ -68,10 +85,13 @@ const recent = (ms: string) => `h.heard_at > clock_timestamp() - ${ms}::float8 *
 
 const DESCRIBE = 'insert into hosts (host_id, facts) values ($1, $2::jsonb) on conflict (host_id) do update set facts = excluded.facts';
 const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load, ${ALLOWED} as allowed,
-    ${ALLOWED} - longshore_promised_on(h.host_id, false) as room from hosts h
+    ${ALLOWED} - longshore_promised_on(h.host_id, false) as room,
+    $8::text is not null and exists (select from sandboxes s where s.host_id = h.host_id and s.state = 'warm' and s.options->>'template' = $8) as warm,
+    coalesce($7::text is not null and not h.facts->'images' ? $7, false) as lacks_image from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
-    and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived')
-  order by 2, 1`;
+    and ($5::text[] is null or h.facts->'labels' ?& $5)
+    and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived' and own.host_id is distinct from $6)
+  order by warm desc, lacks_image, 2, 1`;
 const SET_DRAINING = 'update hosts set draining_since = case when $2 then coalesce(draining_since, clock_timestamp()) end where host_id = $1 returning host_id';
 const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since, ${recent('$1')} as is_there, ${RESERVED} as reserved,
     (select count(*)::integer from room_waits w where (w.host_id = h.host_id or w.host_id is null) and longshore_is_in_line(w)) as waiting,
@@ -101,6 +121,8 @@ interface CandidateRow {
   load: number;
   allowed: number | null;
   room: number | null;
+  warm: boolean;
+  lacks_image: boolean;
 }
 
 export function createFleet(database: Database): FleetRows {
@@ -108,18 +130,25 @@ export function createFleet(database: Database): FleetRows {
     async describe(hostId, facts) {
       await database.query('fleet.describe', DESCRIBE, [hostId, toJsonText(facts)]);
     },
-    async candidates({ sandboxId, conversationId, runtime }, lostAfterMs) {
-      const values = [sandboxId, conversationId ?? null, runtime ?? null, lostAfterMs];
+    async candidates({ sandboxId, conversationId, runtime, labels, leaves, image, warmOf }, lostAfterMs) {
+      const wanted = [labels ?? null, leaves ?? null, image ?? null, warmOf ?? null];
+      const values = [sandboxId, conversationId ?? null, runtime ?? null, lostAfterMs, ...wanted];
       const rows = await database.query<CandidateRow>('fleet.candidates', CANDIDATES, values);
-      return rows.map(({ host_id: hostId, load, allowed, room }) => ({
-        hostId,
-        load,
-        ...(allowed !== null && room !== null && { allowedBytes: allowed, roomBytes: room }),
-      }));
+      return rows.map(toCandidate);
     },
     setDraining: async (hostId, isDraining) => (await database.query('fleet.setDraining', SET_DRAINING, [hostId, isDraining])).length > 0,
     hosts: async (lostAfterMs, hostId) => (await database.query<HostRow>('fleet.hosts', HOSTS, [lostAfterMs, hostId ?? null])).map(toHost),
     forget: async (hostId, lostAfterMs) => (await database.query('fleet.forget', FORGET, [hostId, lostAfterMs])).length > 0,
+  };
+}
+
+function toCandidate({ host_id: hostId, load, allowed, room, warm, lacks_image: lacksImage }: CandidateRow): Candidate {
+  return {
+    hostId,
+    load,
+    ...(allowed !== null && room !== null && { allowedBytes: allowed, roomBytes: room }),
+    ...(warm && { hasWarm: true }),
+    ...(lacksImage && { lacksImage }),
   };
 }
 

@@ -16,7 +16,8 @@ const BEAT = `insert into hosts as known (host_id) values ($1) on conflict (host
     exists (select from hosts other where other.host_id <> $1 and other.heard_at > clock_timestamp() - $2::float8 * interval '1 millisecond') as others`;
 const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
 const LIST = `select worker_id, host_id, address, fingerprint from host_workers w where expires_at > now() and case when $1::text is null
-    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null) else host_id = $1 end order by worker_id`;
+    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null)
+      and ($2::text[] is null or exists (select from hosts h where h.host_id = w.host_id and h.facts->'labels' ?& $2)) else host_id = $1 end order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */
 const AUTHORITY = 'the hosts';
@@ -53,8 +54,8 @@ export interface HostRows {
   /** Lists the worker for so many milliseconds from now. */
   announce(worker: HostWorker, forMs: number): Promise<void>;
   withdraw(workerId: string): Promise<void>;
-  /** Those that have announced themselves in time: of one host when given, or else of all that take sandboxes. */
-  list(hostId?: string): Promise<HostWorker[]>;
+  /** Those that have announced themselves in time: of one host when given, or else of all that take sandboxes and have the labels. */
+  list(hostId?: string, labels?: string[]): Promise<HostWorker[]>;
   /** Says that a host is there. After a silence of `lostAfterMs`, another host may have taken its sandboxes over. */
   beat(hostId: string, lostAfterMs: number): Promise<HostState>;
   /** When a host was last heard of that has been silent for `lostAfterMs`, while `by` was there all the time; undefined when it is not to be given up. */
@@ -82,8 +83,9 @@ export function createHosts({ database, box }: { database: Database; box: Secret
     async withdraw(workerId) {
       await database.query('hosts.withdraw', WITHDRAW, [workerId]);
     },
-    async list(hostId) {
-      const rows = await database.query<{ worker_id: string; host_id: string; address: string; fingerprint: string }>('hosts.list', LIST, [hostId ?? null]);
+    async list(hostId, labels = []) {
+      const values = [hostId ?? null, labels.length > 0 ? labels : null];
+      const rows = await database.query<{ worker_id: string; host_id: string; address: string; fingerprint: string }>('hosts.list', LIST, values);
       return rows.map((row) => ({ workerId: row.worker_id, hostId: row.host_id, address: row.address, fingerprint: row.fingerprint }));
     },
     async beat(hostId, lostAfterMs) {

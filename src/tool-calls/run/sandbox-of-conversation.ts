@@ -47,6 +47,11 @@ export interface ConversationSandboxes {
    * @throws SANDBOX_UNREACHABLE when it is on another host that is there
    */
   checkIsHere(conversationId: string): Promise<void>;
+  /**
+   * Passes when this host may make the conversation's sandbox, or none can now.
+   * @throws SANDBOX_UNREACHABLE with a host that may
+   */
+  checkFits(conversation: Conversation): Promise<void>;
 }
 
 /** Handles that are kept at most; opening one again costs a few milliseconds. */
@@ -56,11 +61,13 @@ const COPY_TTL_MS = 3_600_000;
 
 type Use = Awaited<ReturnType<SandboxUses['of']>>;
 
-export function createConversationSandboxes(parts: {
+interface Parts {
   sandboxes: Sandboxes;
   store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   agents: ReadonlyMap<string, Agent>;
-}): ConversationSandboxes {
+}
+
+export function createConversationSandboxes(parts: Parts): ConversationSandboxes {
   const held = new RecentMap<string, WorkerHandle>(MAX_HELD);
   const { knownUse, readUse } = rememberUses(parts.store.sandboxUses);
   const rows = parts.store.sandboxes;
@@ -103,6 +110,7 @@ export function createConversationSandboxes(parts: {
     forget(conversationId) {
       held.delete(knownUse(conversationId)?.owner?.conversationId ?? conversationId);
     },
+    checkFits: async (conversation) => checkFits(parts, hostOf(await readUse(conversation.conversationId), conversation)),
     checkIsHere: async (conversationId) => checkIsHere(parts.sandboxes, await rowOf(conversationId)),
   };
 
@@ -127,6 +135,10 @@ export function createConversationSandboxes(parts: {
 async function rowFor(rows: Store['sandboxes'], conversationId: string, use: Use): Promise<SandboxRow | undefined> {
   if (use?.owner) return rows.ofConversation(use.owner.conversationId);
   return (await rows.ofConversation(conversationId)) ?? (use?.sandbox.use === 'fork' ? adoptCopy(rows, conversationId) : undefined);
+}
+
+async function checkFits({ sandboxes, agents }: Pick<Parts, 'sandboxes' | 'agents'>, { conversationId, tenantId, agentId }: Conversation): Promise<void> {
+  await sandboxes.checkFits?.({ sandboxId: sandboxIdOf(conversationId), conversationId, tenantId }, optionsIn(agents, agentId));
 }
 
 async function checkIsHere(sandboxes: Sandboxes, row: SandboxRow | undefined): Promise<void> {

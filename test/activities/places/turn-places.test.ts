@@ -41,7 +41,7 @@ function openDesk(settings: { limits?: TurnLimits; agentMost?: number; ofTenant?
       told.push(`told ${conversationId}`);
     },
   };
-  const agent = { id: 'fixer', ...(settings.agentMost !== undefined && { maxRunningTurns: settings.agentMost }) } as Agent;
+  const agent = { id: 'fixer', priority: 'low', ...(settings.agentMost !== undefined && { maxRunningTurns: settings.agentMost }) } as Agent;
   const store = { turnPlaces, limits } as unknown as Parameters<typeof createTurnPlaceDesk>[0]['store'];
   return { desk: createTurnPlaceDesk({ store, agents: new Map([['fixer', agent]]), places, log: silentLog }), asked, told, looked, answers };
 }
@@ -60,7 +60,7 @@ test.each([
 ])('with a limit %s, a place is asked for', async (_, settings) => {
   const { desk, asked } = openDesk(settings);
   expect(await desk.ask({ ...turn, parentId: 'conv_0' })).toEqual({ outcome: 'counted' });
-  expect(asked).toEqual([{ ...turn, parentId: 'conv_0', agentMost: 'agentMost' in settings ? 5 : undefined }]);
+  expect(asked).toEqual([{ ...turn, parentId: 'conv_0', agentMost: 'agentMost' in settings ? 5 : undefined, priority: 'low' }]);
 });
 
 test('whoever has got a place is told of it, and then it is stored that it knows', async () => {

@@ -207,6 +207,11 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'fixer.yaml:2: sandbox.backup: "5s" is not usable. "backup": has to be turn, off or a duration of at least 10s',
     ],
     [
+      'a label that no host can have',
+      'model: a/b\nsandbox: { hostLabels: ["gpu,zone=a"] }\n',
+      'fixer.yaml:2: sandbox.hostLabels[0]: "gpu,zone=a" is not usable. "0": has to be a label of a host, such as gpu or zone=a',
+    ],
+    [
       'a bad duration',
       'model: a/b\nsandbox:\n  idle: { stop: 3 days }\n',
       'fixer.yaml:3: sandbox.idle.stop: "3 days" is not usable. "stop": is not a duration; write 30s, 10m, 24h or 7d',

@@ -50,6 +50,13 @@ test('what an agent does not say is as in its template, and what neither says is
   expect(limitsOf(agent)).toMatchObject({ freezeAfterMs: 60_000, hibernateAfterMs: 0, stopAfterMs: 3_600_000 });
 });
 
+test('the labels of hosts that a template asks for are those of its sandboxes; an agent that names labels of its own asks for only those', async () => {
+  await write('templates/near.yaml', 'hostLabels: [gpu, zone=a]\n');
+  expect((await agentOf('sandbox: { template: near }\n')).sandbox.hostLabels).toEqual(['gpu', 'zone=a']);
+  expect((await agentOf('sandbox: { template: near, hostLabels: [zone=b] }\n')).sandbox.hostLabels).toEqual(['zone=b']);
+  expect((await agentOf('sandbox: { template: near, hostLabels: [] }\n')).sandbox.hostLabels).toEqual([]);
+});
+
 test('the way out that a template allows is that of its sandboxes, with credentials as references; an agent that names hosts of its own has only those', async () => {
   process.env['TEMPLATES_TEST_KEY'] = 'sesame';
   const headers = { authorization: 'Bearer ${env.TEMPLATES_TEST_KEY}' };

@@ -25,6 +25,8 @@ beforeAll(async () => {
         { say: 'It is written.', usage },
       ],
     },
+    urgent: { ...provider.agent, priority: 'high' },
+    patient: { ...provider.agent, priority: 'low' },
     parent: {
       tools: ['agents:*'],
       agents: { helper, parent: { agent: 'middle', description: 'Asks its own helper.' } },
@@ -193,6 +195,18 @@ test('Temporal knows the tenant as the key of its fairness, shortened where its 
     const { id } = await installation.longshore.start({ agent: 'held', user: 'ann', tenant });
     const { raw } = await workflowOf(id, (workflow) => workflow.describe());
     expect(raw.workflowExecutionInfo?.priority?.fairnessKey).toBe(key);
+  }
+}, 60_000);
+
+test('Temporal knows the priority of the agent', async () => {
+  for (const [agent, key] of [
+    ['held', 0],
+    ['urgent', 2],
+    ['patient', 4],
+  ] as const) {
+    const { id } = await installation.longshore.start({ agent, user: 'ann' });
+    const { raw } = await workflowOf(id, (workflow) => workflow.describe());
+    expect(raw.workflowExecutionInfo?.priority?.priorityKey ?? 0).toBe(key);
   }
 }, 60_000);
 

@@ -1,3 +1,5 @@
+import { array, assert, asyncProperty, boolean, constantFrom, integer, nat, option, record, subarray, type Arbitrary } from 'fast-check';
+import { withoutUndefined } from '../../../src/common/without-undefined.ts';
 import type { SandboxState } from '../../../src/store/sandbox-rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { until } from '../../e2e/support.ts';
@@ -57,11 +59,35 @@ test('a host that is being drained, is silent, says nothing of itself or lacks t
   expect(await candidates()).toHaveLength(2);
 });
 
+test('a host has all labels that a sandbox needs, or does not get it', async () => {
+  const [none, one, both] = [name('none'), name('one'), name('both')];
+  await hosts({ [none]: GIB, [one]: GIB, [both]: GIB });
+  const facts = { version: '1', runtimes: ['runc'], memoryBytes: GIB };
+  await store.fleet.describe(one, { ...facts, labels: ['gpu'] });
+  await store.fleet.describe(both, { ...facts, labels: ['zone=a', 'gpu'] });
+  const named = async (labels: string[]) => (await store.fleet.candidates({ sandboxId: newId('sbx'), labels }, LOST_MS)).map(({ hostId }) => hostId);
+  expect(await named(['gpu', 'zone=a'])).toEqual([both]);
+  expect(await named(['gpu'])).toEqual([both, one]);
+  expect(await named(['zone=b'])).toEqual([]);
+  expect(await candidates()).toHaveLength(3);
+});
+
+test('a sandbox has no place on the host that it leaves', async () => {
+  const [from, to] = [name('from'), name('to')];
+  await hosts({ [to]: GIB });
+  const owned = await sandbox(from, { state: 'stopped' });
+  expect(await store.fleet.candidates({ ...owned, leaves: to }, LOST_MS)).toEqual([]);
+  expect(await store.fleet.candidates({ ...owned, leaves: from }, LOST_MS)).toMatchObject([{ hostId: to }]);
+});
+
 test('work that any host may do, such as an import, is given to none that is being drained', async () => {
   const [host, workerId] = [name('host'), newId('sbx')];
   await hosts({ [host]: GIB });
   await store.hosts.announce({ workerId, hostId: host, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
   expect(await store.hosts.list()).toMatchObject([{ workerId }]);
+  expect(await store.hosts.list(undefined, ['gpu'])).toEqual([]);
+  await store.fleet.describe(host, { version: '1', runtimes: ['runc'], labels: ['gpu', 'zone=a'] });
+  expect(await store.hosts.list(undefined, ['gpu'])).toMatchObject([{ workerId }]);
   await store.fleet.setDraining(host, true);
   expect(await store.hosts.list()).toEqual([]);
   expect(await store.hosts.list(host)).toMatchObject([{ workerId }]);
@@ -113,3 +139,79 @@ test('a sandbox is in use while a call in it runs, and otherwise while code wait
   await store.toolCalls.claim(method.callId, method.hash);
   expect(await store.sandboxUses.inUse(conversationId)).toBe('works');
 });
+
+const RUNTIMES = ['runc', 'runsc'];
+const LABELS = ['gpu', 'zone=a'];
+const IMAGES = ['one:1', 'two:1'];
+const TEMPLATES = ['small', 'large'];
+
+const anyHost = record({
+  isDraining: boolean(),
+  runtimes: subarray(RUNTIMES),
+  labels: option(subarray(LABELS), { nil: undefined }),
+  images: option(subarray(IMAGES), { nil: undefined }),
+  allowedGib: option(integer({ min: 1, max: 4 }), { nil: undefined }),
+  gib: nat(3),
+  warmOf: option(constantFrom(...TEMPLATES), { nil: undefined }),
+});
+const anyNeed = record({
+  runtime: option(constantFrom('runsc'), { nil: undefined }),
+  labels: option(subarray(LABELS, { minLength: 1 }), { nil: undefined }),
+  image: option(constantFrom(...IMAGES), { nil: undefined }),
+  warmOf: option(constantFrom(...TEMPLATES), { nil: undefined }),
+});
+type AnyHost = typeof anyHost extends Arbitrary<infer T> ? T : never;
+type AnyNeed = typeof anyNeed extends Arbitrary<infer T> ? T : never;
+
+/** The rules: what a host must have, and what makes it come before another one. */
+function ranked(all: (AnyHost & { hostId: string })[], { runtime, labels = [], image, warmOf }: AnyNeed) {
+  const isFit = (host: AnyHost) =>
+    !host.isDraining && (runtime === undefined || host.runtimes.includes(runtime)) && labels.every((label) => host.labels?.includes(label) === true);
+  const reserved = ({ gib, warmOf: warm }: AnyHost) => gib + (warm === undefined ? 0 : 1);
+  const isWarm = (host: AnyHost) => warmOf !== undefined && host.warmOf === warmOf;
+  const lacks = (host: AnyHost) => image !== undefined && host.images !== undefined && !host.images.includes(image);
+  return all
+    .filter(isFit)
+    .toSorted(
+      (one, other) =>
+        Number(isWarm(other)) - Number(isWarm(one)) ||
+        Number(lacks(one)) - Number(lacks(other)) ||
+        reserved(one) - reserved(other) ||
+        (one.hostId < other.hostId ? -1 : 1),
+    )
+    .map((host) => ({
+      hostId: host.hostId,
+      load: reserved(host) / 8,
+      ...(host.allowedGib !== undefined && { allowedBytes: host.allowedGib * GIB, roomBytes: (host.allowedGib - host.gib) * GIB }),
+      ...(isWarm(host) && { hasWarm: true }),
+      ...(lacks(host) && { lacksImage: true }),
+    }));
+}
+
+test('of any hosts, those that have what is needed: with a warm sandbox first, then with the image, then the least loaded', async () => {
+  const followsTheRules = asyncProperty(array(anyHost, { maxLength: 5 }), array(anyNeed, { minLength: 1, maxLength: 4 }), async (drawn, needs) => {
+    await hosts({});
+    const all = drawn.map((host, index) => ({ ...host, hostId: name(`h${index}`) }));
+    for (const { hostId, isDraining, runtimes, labels, images, allowedGib, gib, warmOf } of all) {
+      await store.hosts.beat(hostId, LOST_MS);
+      if (gib > 0) await sandbox(hostId, { memoryMb: gib * 1024 });
+      if (warmOf !== undefined) await warmSandbox(hostId, warmOf);
+      const allowed = allowedGib !== undefined && { allowedBytes: allowedGib * GIB };
+      await store.fleet.describe(hostId, { version: '1', runtimes, memoryBytes: 8 * GIB, ...allowed, ...(labels && { labels }), ...(images && { images }) });
+      await store.fleet.setDraining(hostId, isDraining);
+    }
+    for (const need of needs) {
+      const wanted = { sandboxId: newId('sbx'), ...withoutUndefined(need) };
+      expect(await store.fleet.candidates(wanted, LOST_MS)).toEqual(ranked(all, need));
+    }
+  });
+  await assert(followsTheRules, { numRuns: 40 });
+}, 120_000);
+
+async function warmSandbox(hostId: string, template: string): Promise<void> {
+  const sandboxId = newId('sbx');
+  const row = { sandboxId, hostId, containerName: `c-${sandboxId}`, volumeName: `v-${sandboxId}`, options: { template } };
+  await store.pools.add(row, { key: template, slot: 0 });
+  const added = await store.sandboxes.get(sandboxId);
+  await store.sandboxes.change(sandboxId, added!.generation, { state: 'warm' });
+}

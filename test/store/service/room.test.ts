@@ -18,10 +18,11 @@ const GIB = 2 ** 30;
 const LOST_MS = 60_000;
 
 /** A host that may promise so many GiB. */
-async function host(gib: number | undefined, runtimes = ['runc']): Promise<string> {
+async function host(gib: number | undefined, runtimes = ['runc'], labels?: string[]): Promise<string> {
   const hostId = `host-${newId('sbx')}`;
   await store.hosts.beat(hostId, LOST_MS);
-  await store.fleet.describe(hostId, { version: '1', runtimes, memoryBytes: 64 * GIB, ...(gib !== undefined && { allowedBytes: gib * GIB }) });
+  const limit = { ...(gib !== undefined && { allowedBytes: gib * GIB }), ...(labels && { labels }) };
+  await store.fleet.describe(hostId, { version: '1', runtimes, memoryBytes: 64 * GIB, ...limit });
   return hostId;
 }
 
@@ -233,4 +234,14 @@ test('hosts say what they promise, what is left without warm sandboxes, and how 
   const [candidate] = (await store.fleet.candidates({ sandboxId: newId('sbx') }, LOST_MS)).filter(({ hostId }) => hostId === full);
   expect(candidate).toEqual({ hostId: full, load: 2 / 64, allowedBytes: 3 * GIB, roomBytes: 2 * GIB });
   expect(await store.fleet.hosts(LOST_MS, full)).toMatchObject([{ reservedBytes: 2 * GIB, waiting: 1 }]);
+});
+
+test('one that waits for a host with labels is passed by others on hosts that lack one of them', async () => {
+  const [plain, one, both] = [await host(1), await host(1, ['runc'], ['gpu']), await host(1, ['runc'], ['gpu', 'zone=a'])];
+  const conversationId = await newConversation(store);
+  await store.roomQueue.join({ waiter: conversationId, conversationId, tenantId: 'default', labels: ['gpu', 'zone=a'], waits: WAITS });
+  await make(plain);
+  await make(one);
+  await expect(make(both)).rejects.toMatchObject(refused(1));
+  await make(both, { conversationId });
 });

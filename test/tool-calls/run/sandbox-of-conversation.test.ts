@@ -10,6 +10,7 @@ const child = { conversationId: 'conv_child', tenantId: 'tenant', agentId: 'work
 /** A sub-agent, and which sandboxes are opened for it with which options. */
 function setUp(sandbox?: ParentSandbox) {
   const opens: object[] = [];
+  const fits: object[] = [];
   const owner = { conversationId: 'conv_parent', agentId: 'boss' };
   const store = {
     sandboxUses: { of: async (id: string) => (id === 'conv_child' && sandbox ? { sandbox, ...('conversationId' in sandbox && { owner }) } : undefined) },
@@ -20,9 +21,10 @@ function setUp(sandbox?: ParentSandbox) {
       opens.push([sandboxId, image]);
       return { handle: { endServers: async () => undefined } };
     },
+    checkFits: async ({ sandboxId }: { sandboxId: string }, { image }: { image: string }) => void fits.push([sandboxId, image]),
   } as unknown as Sandboxes;
   const agents = new Map(['boss', 'worker'].map((id) => [id, { sandbox: { image: `image of ${id}` } } as unknown as Agent]));
-  return { opens, opened: createConversationSandboxes({ sandboxes, store, agents }) };
+  return { opens, fits, opened: createConversationSandboxes({ sandboxes, store, agents }) };
 }
 
 const shared = { conversationId: 'conv_parent' };
@@ -32,9 +34,11 @@ test.each<[string, ParentSandbox | undefined, unknown]>([
   ['that is a copy', { use: 'fork' }, ['sbx_child', 'image of worker']],
   ['that it shares', { use: 'shared', ...shared }, ['sbx_parent', 'image of boss']],
 ])('a sub-agent uses a sandbox %s, with the options of the agent that it belongs to', async (_what, sandbox, expected) => {
-  const { opens, opened } = setUp(sandbox);
+  const { opens, fits, opened } = setUp(sandbox);
+  // Whether this host may have it is asked of the same one.
+  await opened.checkFits(child);
   await opened.open(child, 'shell:run');
-  expect(opens).toEqual([expected]);
+  expect([opens, fits]).toEqual([[expected], [expected]]);
 });
 
 test.each<[ParentSandbox, string, string]>([

@@ -33,7 +33,11 @@ export interface DockerContext {
   installation: string;
   hostId: string;
   hosts: Pick<Store['hosts'], 'lostSince'>;
-  fleet: Pick<Store['fleet'], 'candidates'>;
+  /** What this host is called beside its id. */
+  hostLabels: string[];
+  /** Those of its engine; undefined where there are none. */
+  runtimes: () => Promise<string[] | undefined>;
+  fleet: Pick<Store['fleet'], 'candidates' | 'hosts'>;
   /** Those that wait for memory of hosts, and how long one may. */
   roomQueue: Store['roomQueue'];
   hostWaitMs: number;

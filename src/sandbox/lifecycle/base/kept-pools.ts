@@ -28,6 +28,7 @@ const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
   'metadata',
   'env',
   'onTtl',
+  'hostLabels',
 ]);
 
 export function createKeptPools(): KeptPools {

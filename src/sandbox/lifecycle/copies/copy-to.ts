@@ -7,6 +7,7 @@ import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { destroy } from '../remove/destroy.ts';
+import { checkPlace } from '../room/place.ts';
 import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 import { bringBack } from '../rest/unarchive.ts';
 import { readStill } from './hold-still.ts';
@@ -40,7 +41,10 @@ async function copy(context: DockerContext, sandboxId: string, request: CopyRequ
   const { owner } = request;
   const source = await ownRow(context, sandboxId);
   if (source.tenantId !== owner.tenantId) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
-  const row = await rowOfCopy(context, owner, { ...(request.options ?? source.options) });
+  const options = { ...(request.options ?? source.options) };
+  // What is in the archive may be copied on any host.
+  if (source.state === 'archived') await checkPlace(context, { ...owner, mayMove: request.mayMove === true }, options);
+  const row = await rowOfCopy(context, owner, options);
   const laidOut = await layOutCopy(context, sandboxId, row, request.processes === true);
   if (!(await isStillWanted(context, request, laidOut))) return undefined;
   try {

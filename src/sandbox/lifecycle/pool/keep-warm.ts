@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { WarmPool } from '../../../contracts/host-facts.ts';
+import { hasLabels } from '../../../contracts/hosts/needs.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { drainPools } from './drain-pools.ts';
 import { fillPool } from './fill-pool.ts';
@@ -52,7 +53,7 @@ async function round(context: DockerContext, wanted: WarmPool[], ownerId: string
   try {
     const kept: { pool: WarmPool; key: string }[] = [];
     // A host that is being drained keeps none.
-    for (const pool of context.lease.state().isDraining ? [] : wanted) {
+    for (const pool of context.lease.state().isDraining ? [] : wanted.filter(({ options }) => hasLabels(context.hostLabels, options))) {
       const key = await matchingPoolKey(context, pool.options);
       if (key === undefined) {
         log.warn({ pool: pool.name, image: pool.options.image ?? standardImage }, 'a pool cannot be filled: its image is not on this machine');

@@ -17,6 +17,7 @@ import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { unarchive } from './unarchive.ts';
 import { containerSpecOf, startNew } from '../make/new-container.ts';
 import { findLoss, wasChanged } from '../base/find-loss.ts';
+import { checkPlace } from '../room/place.ts';
 import { withMemory, type Purpose } from '../room/with-memory.ts';
 import { finishMove, wakeMemory } from './wake-memory.ts';
 
@@ -65,6 +66,8 @@ async function stepUp(context: DockerContext, row: SandboxRow, purpose: Purpose,
     case 'stopped':
       return startAgain(context, row, cause.text);
     case 'archived':
+      // An open has been checked with the options that its caller has now.
+      if (purpose !== 'open') await checkPlace(context, row, row.options);
       cause.text = (await unarchive(context, row, (next) => containerSpecOf(context, next, 'runsc'))) ?? 'it was archived';
       return undefined;
     case 'hibernated':

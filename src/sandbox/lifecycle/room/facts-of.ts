@@ -2,7 +2,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { Config } from '../../../platform/config.ts';
 import { readMemoryShare } from '../../../platform/read-memory-share.ts';
 import type { HostFacts } from '../../../store/service/fleet.ts';
-import type { EngineFacts } from '../../engine/engine.ts';
+import type { Engine, EngineFacts } from '../../engine/engine.ts';
 
 type Facts = Omit<HostFacts, 'version'>;
 type Settings = Pick<Config, 'LONGSHORE_HOST_MEMORY' | 'LONGSHORE_HOST_LABELS'>;
@@ -18,6 +18,13 @@ export function factsOf({ runtimes, memoryBytes, cpus }: Pick<EngineFacts, 'runt
     ...(allowedBytes !== undefined && { allowedBytes }),
     ...(labels.length > 0 && { labels }),
   };
+}
+
+/** Those of the images that the engine has. */
+export async function presentOf({ imageId }: Pick<Engine, 'imageId'>, images: readonly string[]): Promise<Pick<Facts, 'images'>> {
+  const present: string[] = [];
+  for (const image of images) if ((await imageId(image)) !== undefined) present.push(image);
+  return images.length > 0 ? { images: present } : {};
 }
 
 function allowedOf(text: string, memoryBytes: number | undefined): number | undefined {

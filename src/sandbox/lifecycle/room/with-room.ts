@@ -1,15 +1,14 @@
 import { failure, isFailure, type ErrorValues } from '../../../contracts/errors.ts';
 import type { WaitsForRoom } from '../../../contracts/hosts/room.ts';
+import type { HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { retire } from '../pool/drain-pools.ts';
 
 /** Who needs memory of a host. */
-export interface Asking {
+export interface Asking extends HostNeeds {
   sandboxId: string;
   conversationId?: string;
   tenantId: string;
-  /** The runtime that its sandbox has to have, if any. */
-  runtime?: string;
   /** Any host may take it, not only this one. */
   anywhere?: boolean;
 }
@@ -46,7 +45,7 @@ async function giveUpWarm(context: DockerContext, { neededMb, promisedMb, allowe
 /** Joins the queue for memory, or keeps its place. Returns the error that tells the caller when to ask again, or that it must not. */
 export async function queueForRoom(context: DockerContext, asking: Asking, full: ErrorValues<'HOST_FULL'>): Promise<Error> {
   const { roomQueue, hostId, hostWaitMs } = context;
-  const { sandboxId, conversationId, tenantId, runtime, anywhere } = asking;
+  const { sandboxId, conversationId, tenantId, runtime, labels, anywhere } = asking;
   const waits = waitsIn(full);
   const { neededMb, host, promisedMb, allowedMb } = waits;
   if (neededMb > allowedMb) return failure('SANDBOX_TOO_LARGE', { sandboxId, neededMb, host, allowedMb });
@@ -58,6 +57,7 @@ export async function queueForRoom(context: DockerContext, asking: Asking, full:
     ...(conversationId !== undefined && { conversationId }),
     ...(!anywhere && { hostId }),
     ...(anywhere && runtime !== undefined && { runtime }),
+    ...(anywhere && labels !== undefined && { labels }),
   });
   if (waitedMs >= hostWaitMs) {
     await roomQueue.leave(waiter);

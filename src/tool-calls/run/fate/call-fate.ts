@@ -13,6 +13,7 @@ export type OutsideEnding =
 const UNREACHABLE: ErrorCode[] = [
   'SANDBOX_UNREACHABLE',
   'NO_HOST',
+  'HOSTS_AWAY',
   'HOST_FULL',
   'SANDBOX_SUPERSEDED',
   'SANDBOX_CONFLICT',

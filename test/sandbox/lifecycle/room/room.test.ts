@@ -1,3 +1,4 @@
+import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
 import { failure } from '../../../../src/contracts/errors.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
 import { readMemoryShare } from '../../../../src/platform/read-memory-share.ts';
@@ -23,6 +24,8 @@ function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates 
   const calls: string[] = [];
   const context = {
     hostId: 'here',
+    hostLabels: [],
+    pools: { keyFor: ({ template }: SandboxOptions) => template },
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
@@ -128,7 +131,7 @@ describe('where a sandbox is made', () => {
   });
   const place = (candidates: Candidate[], memoryMb = 1024) => {
     const { context, stood } = world({ candidates });
-    return { placed: checkPlace(context, ASKING, { memoryMb }), stood };
+    return { placed: checkPlace(context, { ...ASKING, mayMove: true }, { memoryMb }), stood };
   };
 
   test('here where there is room, though another host has more', () => place([limited('other', 0.1, 3), limited('here', 0.15, 1)]).placed);
@@ -138,6 +141,24 @@ describe('where a sandbox is made', () => {
       (reason: unknown) => reason,
     );
     expect(elsewhereOf(error)).toMatchObject({ host: 'other' });
+  });
+
+  test('elsewhere where a warm sandbox waits or the image is, if neither is here; here where both hosts are alike', async () => {
+    const hostOf = async (candidates: Candidate[]) => elsewhereOf(await place(candidates).placed.catch((reason: unknown) => reason))?.host;
+    const [here, other] = [
+      { hostId: 'here', load: 0 },
+      { hostId: 'other', load: 0.5 },
+    ];
+    expect(await hostOf([{ ...other, hasWarm: true }, here])).toBe('other');
+    expect(await hostOf([other, { ...here, lacksImage: true }])).toBe('other');
+    expect(
+      await hostOf([
+        { ...here, hasWarm: true },
+        { ...other, load: 0 },
+      ]),
+    ).toBeUndefined();
+    const alike = [{ ...other, load: 0, hasWarm: true, lacksImage: true } as const, { ...here, load: 0.1, hasWarm: true, lacksImage: true } as const];
+    expect(await hostOf(alike)).toBeUndefined();
   });
 
   test('a host without a limit has room', () => place([{ hostId: 'here', load: 9 }, limited('other', 9.5, 0)]).placed);

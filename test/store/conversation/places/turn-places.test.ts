@@ -1,8 +1,10 @@
 import { array, assert, asyncProperty, constantFrom, nat, oneof, record } from 'fast-check';
-import type { PlacedTurn, TurnLimits } from '../../../src/store/conversation/turn-places.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { openStore } from '../../../src/store/open-store.ts';
-import { BY, newConversation, newId, silent, useTestStore } from '../support.ts';
+import { PRIORITIES, type Priority } from '../../../../src/contracts/places/priority.ts';
+import type { PlacedTurn, TurnLimits } from '../../../../src/store/conversation/turn-places.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { openStore } from '../../../../src/store/open-store.ts';
+import { BY, silent, useTestStore } from '../../support.ts';
+import { AGENTS, type Asking, endAll, HELD, nameOf, namesOf, type Row, Rules, turnOf } from './turns.ts';
 
 let store: Store;
 let another: Store;
@@ -14,38 +16,18 @@ beforeAll(async () => {
   another = await openStore({ url, log: silent });
 });
 
-interface Asking {
-  conversationId: string;
-  turnId: string;
-  tenantId: string;
-  agentId: string;
-  agentMost?: number;
-  parentId?: string;
-}
-
-async function newTurn(tenantId: string, more: Partial<Asking> = {}): Promise<Asking> {
-  return { conversationId: await newConversation(store, { tenantId }), turnId: newId('turn'), tenantId, agentId: 'fixer', ...more };
-}
-
 /** Ends a turn without giving its place back, as a worker does that dies at the wrong moment. */
 async function endSilently({ conversationId, turnId }: Asking): Promise<void> {
   await store.events.append(conversationId, [{ type: 'turn.finished', turnId, data: { outcome: 'finished' } }]);
 }
 
-const nameOf = ({ conversationId, turnId }: { conversationId: string; turnId: string }) => `${conversationId} ${turnId}`;
-const namesOf = (placed: PlacedTurn[]) => placed.map(nameOf);
-const HELD = { place: { outcome: 'held' }, others: [] };
 const waitsFor = (limit: string, name: string | undefined, allowed: number) => ({
   place: { outcome: 'waits', waits: { limit, ...(name !== undefined && { name }), running: allowed, allowed } },
   others: [],
 });
 /** No test sees the places of another one. */
-afterEach(endAll);
-
-async function endAll(): Promise<void> {
-  for (const { conversationId } of await store.conversations.listOpen({ afterId: '', limit: 1000 })) await store.conversations.close(conversationId, {});
-  expect(await store.turnPlaces.sweep({})).toEqual([]);
-}
+const newTurn = (tenantId: string, more?: Partial<Asking>) => turnOf(store, tenantId, more);
+afterEach(() => endAll(store));
 
 test('a turn asks for one place, however often it asks; the next gets it at its end, and is told until it knows', async () => {
   const limits = { tenant: 1 };
@@ -138,46 +120,6 @@ test('places of turns that ended silently, and of conversations that are closed 
   expect(namesOf(await store.turnPlaces.sweep(limits))).toContain(nameOf(waiting[3]!));
 });
 
-interface Row extends Asking {
-  state: 'held' | 'waiting' | 'away';
-  position: number;
-}
-const AGENTS: Record<string, number | undefined> = { rare: 1, fixer: undefined };
-
-/** The rules, for one that does everything in order. */
-class Rules {
-  readonly rows: Row[] = [];
-  readonly rounds = new Map<string, number>();
-  readonly limits: TurnLimits;
-  count = 0;
-  constructor(limits: TurnLimits) {
-    this.limits = limits;
-  }
-
-  running(isMeant: (row: Row) => boolean): number {
-    return this.rows.filter((row) => row.state === 'held' && isMeant(row)).length;
-  }
-  fits(row: Row): boolean {
-    const { tenant = Infinity, installation = Infinity } = this.limits;
-    return (
-      this.running(({ tenantId }) => tenantId === row.tenantId) < tenant &&
-      this.running(({ agentId }) => agentId === row.agentId) < (row.agentMost ?? Infinity) &&
-      this.running(() => true) < installation
-    );
-  }
-  give(): string[] {
-    const given: string[] = [];
-    for (;;) {
-      const fitting = this.rows.filter((row) => row.state === 'waiting' && this.fits(row));
-      const [next] = fitting.toSorted((a, b) => (this.rounds.get(a.tenantId) ?? 0) - (this.rounds.get(b.tenantId) ?? 0) || a.position - b.position);
-      if (!next) return given;
-      next.state = 'held';
-      this.rounds.set(next.tenantId, ++this.count);
-      given.push(nameOf(next));
-    }
-  }
-}
-
 /** Does with the database what the rules are told, and compares. */
 class Comparison {
   readonly rules: Rules;
@@ -187,9 +129,9 @@ class Comparison {
     this.prefix = prefix;
   }
 
-  async begin(tenant: string, agent: string): Promise<void> {
+  async begin(tenant: string, agent: string, priority: Priority): Promise<void> {
     const agentMost = AGENTS[agent];
-    const named = { agentId: this.prefix + agent, ...(agentMost !== undefined && { agentMost }) };
+    const named = { agentId: this.prefix + agent, priority, ...(agentMost !== undefined && { agentMost }) };
     const row: Row = { ...(await newTurn(this.prefix + tenant, named)), state: 'waiting', position: ++this.rules.count };
     this.rules.rows.push(row);
     await this.ask(row);
@@ -228,16 +170,16 @@ class Comparison {
 }
 
 test('in any order of asking, leaving, resting, crashing and repeating: exactly the places that the rules give', async () => {
-  const begins = record({ begin: constantFrom('red', 'green', 'blue'), agent: constantFrom('rare', 'fixer') });
+  const begins = record({ begin: constantFrom('red', 'green', 'blue'), agent: constantFrom('rare', 'fixer'), priority: constantFrom(...PRIORITIES) });
   const others = record({ to: nat(20), act: constantFrom('ask', 'end', 'end twice', 'rest', 'crash', 'sweep') });
   const limited = constantFrom<TurnLimits>({ tenant: 1 }, { tenant: 2, installation: 3 }, { installation: 2 });
   let run = 0;
   const keepsTheRules = asyncProperty(array(oneof(begins, others), { maxLength: 25 }), limited, async (actions, limits) => {
-    await endAll();
+    await endAll(store);
     const comparison = new Comparison(limits, `${++run}-`);
     const { rows } = comparison.rules;
     for (const action of actions) {
-      if ('begin' in action) await comparison.begin(action.begin, action.agent);
+      if ('begin' in action) await comparison.begin(action.begin, action.agent, action.priority);
       else await actOn(comparison, rows[action.to % Math.max(1, rows.length)], action.act);
     }
   });

@@ -1,0 +1,124 @@
+import type { SandboxOptions } from '../../../contracts/agent.ts';
+import { failure } from '../../../contracts/errors.ts';
+import { hasLabels, needsOf, type HostNeeds } from '../../../contracts/hosts/needs.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import type { Candidate, HostFacts, KnownHost, Wanted } from '../../../store/service/fleet.ts';
+import { elsewhereFailure, elsewhereOf } from '../../api/elsewhere.ts';
+import type { SandboxOwner } from '../../api/sandbox.ts';
+import type { DockerContext } from '../base/docker-context.ts';
+import { neededBytes, waitForRoom } from './wait-for-room.ts';
+
+/** Hosts that an error names. */
+const NAMED = 10;
+
+/** Whether this host may have a sandbox that it would make, bring back or take over. Only gVisor may cost a call of the engine. */
+export async function fitsHere({ hostLabels, runtimes }: Pick<DockerContext, 'hostLabels' | 'runtimes'>, options: SandboxOptions): Promise<boolean> {
+  if (!hasLabels(hostLabels, options)) return false;
+  const { runtime } = needsOf(options);
+  return runtime === undefined || (await runtimes())?.includes(runtime) !== false;
+}
+
+/** As `sendAway`, for a caller that may need no sandbox: where no other host can have it, nothing is said. */
+export async function checkFits(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
+  if (await fitsHere(context, options)) return;
+  await sendAway(context, owner, options).catch((error: unknown) => {
+    if (elsewhereOf(error)) throw error;
+  });
+}
+
+/** A sandbox that rests on this host and is to be had by another one. */
+export interface Leaving {
+  sandboxId: string;
+  /** SANDBOX_UNREACHABLE with the host that is to have it. */
+  to: Error;
+}
+
+/**
+ * Finds the host for a sandbox that this one may not have. One that is on a host which is there stays on it, unless it rests here and another one can have it.
+ * @throws SANDBOX_UNREACHABLE with the host that is to have it; NO_FITTING_HOST when none is known; HOSTS_AWAY when those that are known take none now; HOST_FULL,
+ * HOST_WAIT_OVER, SANDBOX_TOO_LARGE for a caller that can ask another host
+ */
+export async function sendAway(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<Leaving | undefined> {
+  const { fleet, hostId, lostAfterMs } = context;
+  const row = await rowOf(context, owner);
+  if (row && (await staysOn(context, row))) return undefined;
+  const wanted = { ...wantedFor(context, owner, options), ...(row && { leaves: row.hostId }) };
+  const all = await fleet.candidates(wanted, lostAfterMs);
+  // A worker of this host has said that it has what this process does not know of.
+  if (all.some((candidate) => candidate.hostId === hostId)) return undefined;
+  const isHere = row !== undefined && row.state !== 'archived' && row.hostId === hostId;
+  const chosen = chooseFrom(all, owner, options);
+  if (!chosen && isHere) return undefined;
+  if (!chosen) throw await (all.length === 0 ? refusal(context, owner.sandboxId, needsOf(options)) : waitForRoom(context, owner, options, all));
+  const why = `it needs a host that has ${wordsOf(needsOf(options))}, such as "${chosen.hostId}"`;
+  const to = elsewhereFailure({ sandboxId: owner.sandboxId, host: chosen.hostId, waitMs: lostAfterMs }, hostId, why);
+  if (!isHere) throw to;
+  return { sandboxId: row.sandboxId, to };
+}
+
+/** The first one with room. Who cannot ask another host later waits on the first of all. */
+function chooseFrom(all: Candidate[], { mayMove }: SandboxOwner, options: SandboxOptions): Candidate | undefined {
+  return all.find(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options)) ?? (mayMove ? undefined : all[0]);
+}
+
+/** Files and processes that are in use, or on another host that may be there, are not moved. */
+async function staysOn({ hosts, hostId, lostAfterMs }: DockerContext, { state, hostId: place }: SandboxRow): Promise<boolean> {
+  if (state === 'archived') return false;
+  if (place === hostId) return state !== 'stopped' && state !== 'hibernated';
+  return (await hosts.lostSince(place, { hostId, lostAfterMs })) === undefined;
+}
+
+/** What the choice of a host for a sandbox goes by. */
+export function wantedFor({ pools }: Pick<DockerContext, 'pools'>, { sandboxId, conversationId }: SandboxOwner, options: SandboxOptions): Wanted {
+  const { image, template } = options;
+  return {
+    sandboxId,
+    ...(conversationId !== undefined && { conversationId }),
+    ...(image !== undefined && { image }),
+    // All workers keep pools of the same templates.
+    ...(template !== undefined && pools.keyFor(options) !== undefined && { warmOf: template }),
+    ...needsOf(options),
+  };
+}
+
+/** A conversation may have a sandbox with another id. */
+export async function rowOf({ rows }: DockerContext, { sandboxId, conversationId }: SandboxOwner): Promise<SandboxRow | undefined> {
+  return (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? rows.get(sandboxId);
+}
+
+async function refusal({ fleet, lostAfterMs }: DockerContext, sandboxId: string, needs: HostNeeds): Promise<Error> {
+  const known = await fleet.hosts(lostAfterMs);
+  const able = known.filter(({ facts }) => facts !== undefined && has(facts, needs));
+  const needed = wordsOf(needs);
+  if (able.length > 0) return failure('HOSTS_AWAY', { sandboxId, needed, hosts: listed(able.map(whyAway)) });
+  return failure('NO_FITTING_HOST', { sandboxId, needed, known: whatThereIs(known, needs) });
+}
+
+function has({ labels = [], runtimes }: HostFacts, needs: HostNeeds): boolean {
+  return hasLabels(labels, { hostLabels: needs.labels ?? [] }) && (needs.runtime === undefined || runtimes.includes(needs.runtime));
+}
+
+/** All that any host has, of the kinds that are needed. */
+function whatThereIs(known: KnownHost[], needs: HostNeeds): string {
+  const all = (kind: 'labels' | 'runtimes') => [...new Set(known.flatMap(({ facts }) => facts?.[kind] ?? []))].toSorted();
+  const words = (['runtimes', 'labels'] as const)
+    .filter((kind) => needs[kind === 'labels' ? 'labels' : 'runtime'] !== undefined)
+    .map((kind) => (all(kind).length === 0 ? `no ${kind}` : `the ${kind} ${listed(all(kind))}`));
+  return words.join('; ');
+}
+
+function whyAway({ hostId, isThere }: KnownHost): string {
+  return `"${hostId}" ${isThere ? 'is being drained' : 'has not been heard of'}`;
+}
+
+function wordsOf({ runtime, labels = [] }: HostNeeds): string {
+  const words = [
+    ...(runtime === undefined ? [] : [`the runtime ${runtime}`]),
+    ...(labels.length === 0 ? [] : [`the label${labels.length === 1 ? '' : 's'} ${labels.join(', ')}`]),
+  ];
+  return words.join(' and ');
+}
+
+function listed(items: string[]): string {
+  return items.length > NAMED ? `${items.slice(0, NAMED).join(', ')} and ${items.length - NAMED} more` : items.join(', ');
+}
