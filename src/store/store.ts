@@ -42,6 +42,16 @@ export interface ConversationRow {
   updatedAt: string;
 }
 
+/** What a round over all that are open needs of each. */
+export interface OpenConversation {
+  conversationId: string;
+  agentId: string;
+  /** As its workflow saved it last: without what other tables say of calls, usage and the sandbox. */
+  status: ConversationStatus;
+  /** Milliseconds since then. */
+  untouchedMs: number;
+}
+
 export interface ConversationFilter {
   state?: ConversationState;
   agentId?: string;
@@ -75,8 +85,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     get(conversationId: string): Promise<ConversationRow | undefined>;
     /** Newest first. `olderThan`: the id of a conversation, such as the last of the page before. */
     list(filter: ConversationFilter): Promise<ConversationRow[]>;
-    /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. `untouchedMs`: milliseconds since their last status. */
-    listOpen(page: { afterId: string; limit: number }): Promise<(ConversationRow & { untouchedMs: number })[]>;
+    /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. */
+    listOpen(page: { afterId: string; limit: number }): Promise<OpenConversation[]>;
     /** Bytes of JSON that its transcript, calls and events use; 0 for an unknown conversation. */
     storedBytes(conversationId: string): Promise<number>;
     /** Bytes of all conversations. */
