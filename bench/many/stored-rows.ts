@@ -14,9 +14,10 @@ const REAPED = 1_000;
 const YEAR_DAYS = 365;
 const DAY_MS = 86_400_000;
 /** Half of the conversations are closed. Every thousandth works, and waits for a person; every ten thousandth has a rare agent, and is closed. */
-const ADD_CONVERSATIONS = `insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status, event_seq, waiting_calls, created_at)
+const ADD_CONVERSATIONS = `insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status, event_seq, created_at, updated_at)
   select 'conv_' || n, case when n % 10000 = 1 then 'rare' else 'fixer' end, 'user-' || n % 1000, 'tenant-' || n % 100, case when n % 1000 = 0 then 'running' when n % 2 = 1 then 'closed' else 'idle' end,
-    '{"state":"idle","queued":0,"pendingApprovals":[],"sandboxTier":"none"}', ${EVENTS_EACH}, case when n % 1000 = 0 then 1 else 0 end, now() - n * interval '1 minute'
+    case when n % 1000 = 0 then '{"state":"running","queued":0,"pendingApprovals":[{"callId":"call_1"}],"sandboxTier":"none"}'
+      else '{"state":"idle","queued":0,"pendingApprovals":[],"sandboxTier":"none"}' end::json, ${EVENTS_EACH}, now() - n * interval '1 minute', now() - n * interval '1 minute'
   from generate_series($1::int, $2::int) n on conflict do nothing`;
 const ADD_EVENTS = `insert into events (conversation_id, seq, at, type, data)
   select 'conv_' || n, seq, now(), 'tool.output', '{"callId":"call_1","stream":"stdout","offset":0,"bytes":4,"text":"line"}'
