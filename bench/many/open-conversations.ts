@@ -1,4 +1,6 @@
+import { Client, Connection } from '@temporalio/client';
 import { connect, type Chat } from '../../src/client.ts';
+import { createConversationReaper } from '../../src/worker/reap-conversations.ts';
 import { startBareWorker } from '../bare-worker.ts';
 import { startBenchWorker } from '../bench-worker.ts';
 import { compare, compareWithLimit, timed, type BenchmarkResult } from '../measure.ts';
@@ -11,6 +13,8 @@ const FEW = 100;
 const MANY = 1_000;
 const ROUNDS = 3;
 const LIMIT_FOR_100_MIB = 100;
+/** A round is made every five minutes. */
+const REAP_LIMIT_MS = 3_000;
 
 interface Load {
   /** Milliseconds for each turn, by round. */
@@ -19,11 +23,11 @@ interface Load {
   memoryMib: number;
 }
 
-/** A thousand open conversations on one worker: the time of a turn when twenty callers have one each, against bare updates and activities and against a hundred conversations, and the worker's memory. */
+/** A thousand open conversations on one worker: the time of a turn when twenty callers have one each, against bare updates and activities and against a hundred conversations, the worker's memory, and a round of the reaper over all of them. */
 export async function measureOpenConversations(parts: BenchParts): Promise<BenchmarkResult> {
   try {
     const baseline = await bareTurns(parts);
-    const { few, many } = await loads(parts);
+    const { few, many, reaping } = await loads(parts);
     const for100 = ((many.memoryMib - few.memoryMib) / (MANY - FEW)) * 100;
     return [
       compare(
@@ -35,6 +39,7 @@ export async function measureOpenConversations(parts: BenchParts): Promise<Bench
         { subject: many.turns, baseline: few.turns },
       ),
       compareWithLimit({ name: 'memory of 100 more', unit: 'MiB', limit: LIMIT_FOR_100_MIB }, [for100]),
+      compareWithLimit({ name: 'round of the reaper', unit: 'ms', limit: REAP_LIMIT_MS }, reaping),
     ];
   } catch (error) {
     if (isHidden(error)) return { skipped: 'the memory of other processes can be read by root' };
@@ -42,7 +47,8 @@ export async function measureOpenConversations(parts: BenchParts): Promise<Bench
   }
 }
 
-async function loads({ stack, log }: BenchParts): Promise<{ few: Load; many: Load }> {
+async function loads(parts: BenchParts): Promise<{ few: Load; many: Load; reaping: number[] }> {
+  const { stack, log } = parts;
   await using worker = await startWorkerProcess(stack);
   await using longshore = await connect(clientOptions(stack, log));
   const start = () => longshore.start({ agent: 'greeter', user: 'bench' });
@@ -55,8 +61,26 @@ async function loads({ stack, log }: BenchParts): Promise<{ few: Load; many: Loa
   const few = await under(chats);
   chats.push(...(await inParallel(MANY - FEW, start)));
   const many = await under(chats);
+  const reaping = await timesOfRounds(parts);
   await inParallel(MANY, async (index) => chats[index]?.close());
-  return { few, many };
+  return { few, many, reaping };
+}
+
+/** Of the reaper, which asks for the workflow of each open conversation. */
+async function timesOfRounds({ stack, store, sandboxes, log }: BenchParts): Promise<number[]> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = stack.config;
+  const connection = await Connection.connect({ address });
+  const { workflow: workflows } = new Client({ connection, namespace });
+  const unused = () => Promise.reject(new Error('there are no sub-agents'));
+  const subAgents = { close: unused, tellParent: unused, tellOfPlace: unused };
+  const times: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    // Each from the first conversation on: the next round of the same one would go on after the thousandth.
+    const reap = createConversationReaper({ store, sandboxes, agents: new Map(), workflows, subAgents, log });
+    times.push(await timed(() => reap(new AbortController().signal)));
+  }
+  await connection.close();
+  return times;
 }
 
 /** Each conversation has one turn. */

@@ -33,7 +33,7 @@ export async function endOfTurn(store: Store, conversationId: string, options: T
   for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
     if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
     const { outcome, message, ...data } = event.data;
-    const reply = lastWords(await store.transcript.readAll(conversationId), event.turnId);
+    const reply = event.turnId === undefined ? '' : ((await store.transcript.lastSaid(conversationId, event.turnId)) ?? '');
     return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply, ...outputIn(data, reply) };
   }
   if (signal?.aborted !== false) return undefined;
@@ -63,8 +63,7 @@ export function replyOf({ turnId, outcome, message, reply }: EndedTurn): string 
 async function newestTurn(store: Store, conversationId: string): Promise<string | undefined> {
   const row = await store.conversations.get(conversationId);
   if (row?.status.turnId !== undefined) return row.status.turnId;
-  const entries = await store.transcript.read(conversationId);
-  const turnId = entries.at(-1)?.turnId;
+  const turnId = (await store.transcript.last(conversationId))?.turnId;
   const hasEarlierTurns = row?.status.forkedFrom !== undefined || row?.status.importedFrom !== undefined;
   // Turns of another conversation do not end in this log.
   const isInherited = turnId !== undefined && hasEarlierTurns && (await store.events.turnStart(conversationId, turnId)) === 0;

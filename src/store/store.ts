@@ -144,6 +144,10 @@ export interface Store extends RowsOfConversations, ServiceRows {
     read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
     /** The model's answer of a step. */
     answerOf(conversationId: string, stepId: string): Promise<Answer | undefined>;
+    /** The last text of the agent in a turn; undefined when it wrote none. */
+    lastSaid(conversationId: string, turnId: string): Promise<string | undefined>;
+    /** The newest entry that is part of the conversation. */
+    last(conversationId: string): Promise<StoredEntry | undefined>;
     /** The newest message of the user in a turn. */
     messageOf(conversationId: string, turnId: string): Promise<StoredEntry | undefined>;
     /** The turn that answers a message of the user, or has. */

@@ -1,0 +1,14 @@
+import { openStore } from './src/store/open-store.ts';
+import { pino } from 'pino';
+import { shownEntries } from './src/models/context/shown-entries.ts';
+import { promptTokens } from './src/models/context/prompt-size.ts';
+const store = await openStore({ url: process.argv[2]!, log: pino({level:'silent'}), migrate: 'no' });
+const id='conv_00000000000000099999';
+const time = async (n: string, f: () => any) => { const t: number[]=[]; for (let i=0;i<9;i++){const a=performance.now(); await f(); t.push(performance.now()-a);} t.sort((a,b)=>a-b); console.log(n, t[4]!.toFixed(1)); };
+const all = await store.transcript.read(id);
+console.log(all.length);
+await time('read', () => store.transcript.read(id));
+await time('get', () => store.conversations.get(id));
+await time('shown', () => shownEntries(all, [], 'x'));
+await time('promptTokens', () => promptTokens({ transcript: all, compactions: [], instructions: 'x', tools: [], recall: 'x' } as any));
+await store[Symbol.asyncDispose]();
