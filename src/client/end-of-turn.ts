@@ -33,7 +33,7 @@ export async function endOfTurn(store: Store, conversationId: string, options: T
   for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
     if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
     const { outcome, message, ...data } = event.data;
-    const reply = event.turnId === undefined ? '' : ((await store.transcript.lastSaid(conversationId, event.turnId)) ?? '');
+    const reply = await saidInTurn(store, conversationId, event.turnId);
     return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply, ...outputIn(data, reply) };
   }
   if (signal?.aborted !== false) return undefined;
@@ -68,6 +68,11 @@ async function newestTurn(store: Store, conversationId: string): Promise<string 
   // Turns of another conversation do not end in this log.
   const isInherited = turnId !== undefined && hasEarlierTurns && (await store.events.turnStart(conversationId, turnId)) === 0;
   return isInherited ? undefined : turnId;
+}
+
+/** The last text of the agent in a turn that is stored; empty when the agent wrote none. */
+async function saidInTurn({ transcript }: Store, conversationId: string, turnId = ''): Promise<string> {
+  return (await transcript.lastSaid(conversationId, turnId)) ?? '';
 }
 
 /** The last text of the agent in the turn; empty when the agent wrote none. */
