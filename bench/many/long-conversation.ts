@@ -77,5 +77,6 @@ async function addTurns(url: string, conversationId: string): Promise<void> {
     const values: (string | number)[] = [conversationId, LATE + 1, TURNS - SAMPLES];
     await client.query(statement, values);
   }
+  await client.query('vacuum analyze transcript, events, model_calls');
   await client.end();
 }
