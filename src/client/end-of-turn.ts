@@ -28,7 +28,7 @@ interface TurnOptions {
 /** Waits until the turn ends. Undefined when `signal` aborts before. @throws CONVERSATION_CLOSED when the turn waited for can no longer end */
 export async function endOfTurn(store: Store, conversationId: string, options: TurnOptions): Promise<EndedTurn | undefined> {
   const turnId = options.turnId ?? (await newestTurn(store, conversationId));
-  const afterSeq = turnId === undefined ? 0 : await store.events.turnStart(conversationId, turnId);
+  const afterSeq = turnId === undefined ? 0 : await store.events.beforeEnd(conversationId, turnId);
   const { signal } = options;
   for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
     if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;

@@ -192,6 +192,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     news(conversationId: string, signal: AbortSignal): AsyncIterable<void>;
     /** Number of the event that started a turn; 0 when it has not started. With it, a reader of one turn skips the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
+    /** Number of an event before the one that ends a turn, also of a turn that has not started: as near to it as is known now. */
+    beforeEnd(conversationId: string, turnId: string): Promise<number>;
     /** Numbers of the events that began messages of users, which did not join a turn, and turns of the agent; newest first, before event `before`. */
     messageStarts(conversationId: string, page: { before?: number; limit: number }): Promise<number[]>;
     /** How the newest ended turn ended; undefined before a turn has ended. */
