@@ -17,6 +17,8 @@ import { machineFacts } from './machine-facts.ts';
 import type { BenchmarkResult, Measurement } from './measure.ts';
 import { measureMethods } from './methods.ts';
 import { measureOpenaiAgents } from './openai-agents.ts';
+import { measureCachedConversations } from './many/cached-conversations.ts';
+import { measureLongConversation } from './many/long-conversation.ts';
 import { measureOpenConversations } from './many/open-conversations.ts';
 import { measureOutputFlood } from './output-flood.ts';
 import { openParts, type BenchParts } from './parts.ts';
@@ -60,6 +62,8 @@ const ON_REQUEST: typeof BENCHMARKS = {
   'openai-agents': measureOpenaiAgents,
   'stored-rows': measureStoredRows,
   'open-conversations': measureOpenConversations,
+  'cached-conversations': measureCachedConversations,
+  'long-conversation': measureLongConversation,
 };
 const ALL = { ...BENCHMARKS, ...ON_REQUEST };
 

@@ -5,14 +5,21 @@ import type { BenchParts } from '../parts.ts';
 
 const CONVERSATIONS = { few: 100, many: 100_000 };
 const EVENTS_EACH = 100;
-const ROUNDS = 300;
+const ROUNDS = 500;
+/** Reads and appends before those that are timed. */
+const WARM_UP = 200;
 const LIST_ROUNDS = 20;
 const LIST_LIMIT_MS = 50;
 const PAGE = 50;
-/** Every thousandth conversation works, and waits for a person; every ten thousandth has a rare agent. */
-const ADD_CONVERSATIONS = `insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status, event_seq, waiting_calls, created_at)
-  select 'conv_' || n, case when n % 10000 = 1 then 'rare' else 'fixer' end, 'user-' || n % 1000, 'tenant-' || n % 100, case when n % 1000 = 0 then 'running' else 'idle' end,
-    '{"state":"idle","queued":0,"pendingApprovals":[],"sandboxTier":"none"}', ${EVENTS_EACH}, case when n % 1000 = 0 then 1 else 0 end, now() - n * interval '1 minute'
+/** Conversations of a round of the reaper. */
+const REAPED = 1_000;
+const YEAR_DAYS = 365;
+const DAY_MS = 86_400_000;
+/** Half of the conversations are closed. Every thousandth works, and waits for a person; every ten thousandth has a rare agent, and is closed. */
+const ADD_CONVERSATIONS = `insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status, event_seq, created_at, updated_at)
+  select 'conv_' || n, case when n % 10000 = 1 then 'rare' else 'fixer' end, 'user-' || n % 1000, 'tenant-' || n % 100, case when n % 1000 = 0 then 'running' when n % 2 = 1 then 'closed' else 'idle' end,
+    case when n % 1000 = 0 then '{"state":"running","queued":0,"pendingApprovals":[{"callId":"call_1"}],"sandboxTier":"none"}'
+      else '{"state":"idle","queued":0,"pendingApprovals":[],"sandboxTier":"none"}' end::json, ${EVENTS_EACH}, now() - n * interval '1 minute', now() - n * interval '1 minute'
   from generate_series($1::int, $2::int) n on conflict do nothing`;
 const ADD_EVENTS = `insert into events (conversation_id, seq, at, type, data)
   select 'conv_' || n, seq, now(), 'tool.output', '{"callId":"call_1","stream":"stdout","offset":0,"bytes":4,"text":"line"}'
@@ -27,27 +34,40 @@ const FILTERS: Record<string, Omit<ConversationFilter, 'limit'>> = {
   'of a user': { tenantId: 'tenant-7', userId: 'user-7' },
   'with approvals': { hasApprovals: true },
   'of an agent of a tenant': { tenantId: 'tenant-1', agentId: 'rare' },
+  'of no agent': { agentId: 'nobody' },
+  'of no user': { userId: 'nobody' },
+  'of no state': { state: 'paused' },
+  'of no agent by state': { agentId: 'rare', state: 'idle' },
 };
 
-/** Ten million events of a hundred thousand conversations against ten thousand of a hundred, and lists of conversations. */
+/** Ten million events of a hundred thousand conversations, of which a hundred are worked on, or any, against ten thousand of a hundred; lists of conversations; and what the reaper reads in each round. */
 export async function measureStoredRows({ stack, store }: BenchParts): Promise<Measurement[]> {
   const client = new Client(stack.config.DATABASE_URL);
   await client.connect();
   try {
     await fill(client, 1, CONVERSATIONS.few);
-    const few = await sample(store, CONVERSATIONS.few);
+    const few = await sample(store, idsOf(CONVERSATIONS.few));
     await fill(client, CONVERSATIONS.few + 1, CONVERSATIONS.many);
-    const many = await sample(store, CONVERSATIONS.many);
+    const some = await sample(store, idsOf(CONVERSATIONS.few, CONVERSATIONS.many / CONVERSATIONS.few));
+    const many = await sample(store, idsOf(CONVERSATIONS.many));
+    const reads: Record<string, () => Promise<unknown>> = {
+      ...Object.fromEntries(Object.entries(FILTERS).map(([name, filter]) => [`list ${name}`, () => store.conversations.list({ ...filter, limit: PAGE })])),
+      'reap: a page of open ones': () => store.conversations.listOpen({ afterId: '', limit: REAPED }),
+      'reap: none to remove': () => store.removal.claim(YEAR_DAYS * DAY_MS, PAGE),
+      'reap: none to compact': () => store.conversations.compact(YEAR_DAYS, PAGE),
+    };
     const lists: Measurement[] = [];
-    for (const [name, filter] of Object.entries(FILTERS)) {
+    for (const [name, read] of Object.entries(reads)) {
       const samples: number[] = [];
-      for (let round = 0; round < LIST_ROUNDS; round += 1) samples.push(await timed(() => store.conversations.list({ ...filter, limit: PAGE })));
-      lists.push(compareWithLimit({ name: `list ${name}`, unit: 'ms', limit: LIST_LIMIT_MS }, samples));
+      for (let round = 0; round < LIST_ROUNDS; round += 1) samples.push(await timed(read));
+      lists.push(compareWithLimit({ name, unit: 'ms', limit: LIST_LIMIT_MS }, samples));
     }
     const baselineIs = 'the same among 10 000 events';
     return [
-      compare({ name: 'append an event', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.append, baseline: few.append }),
-      compare({ name: 'follow events', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.follow, baseline: few.follow }),
+      compare({ name: 'append an event', goal: 1.2, unit: 'ms', baselineIs }, { subject: some.append, baseline: few.append }),
+      compare({ name: 'follow events', goal: 1.2, unit: 'ms', baselineIs }, { subject: some.follow, baseline: few.follow }),
+      compare({ name: 'append to any', unit: 'ms', baselineIs }, { subject: many.append, baseline: few.append }),
+      compare({ name: 'follow any', unit: 'ms', baselineIs }, { subject: many.follow, baseline: few.follow }),
       ...lists,
     ];
   } finally {
@@ -65,14 +85,19 @@ async function fill(client: Client, from: number, to: number): Promise<void> {
   await client.query('vacuum analyze events');
 }
 
-async function sample({ events }: Store, conversations: number): Promise<{ append: number[]; follow: number[] }> {
+/** Those that are worked on: as many of the first, every so many. */
+function idsOf(count: number, apart = 1): string[] {
+  return Array.from({ length: count }, (_, index) => `conv_${1 + index * apart}`);
+}
+
+async function sample({ events }: Store, ids: string[]): Promise<{ append: number[]; follow: number[] }> {
   const data = { callId: 'call_1', stream: 'stdout', offset: 0, bytes: 4, text: 'line' } as const;
   const append: number[] = [];
   const follow: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const conversationId = `conv_${1 + Math.floor(Math.random() * conversations)}`;
+  for (let round = 0; round < WARM_UP + ROUNDS; round += 1) {
+    const conversationId = ids[Math.floor(Math.random() * ids.length)] ?? '';
     append.push(await timed(() => events.append(conversationId, [{ type: 'tool.output', data }])));
     follow.push(await timed(() => events.read(conversationId, EVENTS_EACH - 1)));
   }
-  return { append, follow };
+  return { append: append.slice(WARM_UP), follow: follow.slice(WARM_UP) };
 }

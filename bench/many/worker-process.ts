@@ -13,9 +13,9 @@ export interface WorkerProcess extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-export async function startWorkerProcess({ environment }: TemporaryStack): Promise<WorkerProcess> {
+export async function startWorkerProcess({ environment }: TemporaryStack, settings: Record<string, string> = {}): Promise<WorkerProcess> {
   const child = spawn(process.execPath, ['--import', 'tsx', WORKER], {
-    env: { ...process.env, ...environment, LONGSHORE_AGENTS: AGENTS, LONGSHORE_LOG_LEVEL: 'info' },
+    env: { ...process.env, ...environment, LONGSHORE_AGENTS: AGENTS, LONGSHORE_LOG_LEVEL: 'info', ...settings },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(child, 'exit');

@@ -28,12 +28,12 @@ interface TurnOptions {
 /** Waits until the turn ends. Undefined when `signal` aborts before. @throws CONVERSATION_CLOSED when the turn waited for can no longer end */
 export async function endOfTurn(store: Store, conversationId: string, options: TurnOptions): Promise<EndedTurn | undefined> {
   const turnId = options.turnId ?? (await newestTurn(store, conversationId));
-  const afterSeq = turnId === undefined ? 0 : await store.events.turnStart(conversationId, turnId);
+  const afterSeq = turnId === undefined ? 0 : await store.events.beforeEnd(conversationId, turnId);
   const { signal } = options;
   for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
     if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
     const { outcome, message, ...data } = event.data;
-    const reply = lastWords(await store.transcript.readAll(conversationId), event.turnId);
+    const reply = await saidInTurn(store, conversationId, event.turnId);
     return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply, ...outputIn(data, reply) };
   }
   if (signal?.aborted !== false) return undefined;
@@ -63,12 +63,16 @@ export function replyOf({ turnId, outcome, message, reply }: EndedTurn): string 
 async function newestTurn(store: Store, conversationId: string): Promise<string | undefined> {
   const row = await store.conversations.get(conversationId);
   if (row?.status.turnId !== undefined) return row.status.turnId;
-  const entries = await store.transcript.read(conversationId);
-  const turnId = entries.at(-1)?.turnId;
+  const turnId = (await store.transcript.last(conversationId))?.turnId;
   const hasEarlierTurns = row?.status.forkedFrom !== undefined || row?.status.importedFrom !== undefined;
   // Turns of another conversation do not end in this log.
   const isInherited = turnId !== undefined && hasEarlierTurns && (await store.events.turnStart(conversationId, turnId)) === 0;
   return isInherited ? undefined : turnId;
+}
+
+/** The last text of the agent in a turn that is stored; empty when the agent wrote none. */
+async function saidInTurn({ transcript }: Store, conversationId: string, turnId = ''): Promise<string> {
+  return (await transcript.lastSaid(conversationId, turnId)) ?? '';
 }
 
 /** The last text of the agent in the turn; empty when the agent wrote none. */

@@ -74,6 +74,8 @@ const schema = z.object({
   LONGSHORE_PLUGIN_IDLE: text.refine((value) => value === '0' || duration.safeParse(value).success, 'write 15m, 90s, or 0 for never').default('15m'),
   /** The most processes of plugins that run at a time; each plugin has one for each tenant that uses it. */
   LONGSHORE_PLUGIN_PROCESSES: z.coerce.number().int().min(1).max(10_000).default(128),
+  /** Conversations that a worker keeps in its memory, those that were used last; another one is brought back from its history. */
+  LONGSHORE_CACHED_CONVERSATIONS: z.coerce.number().int().min(2).max(100_000).optional(),
   /** Days after the end of a conversation at which its calls and their output are removed; 0 keeps them. */
   LONGSHORE_RETENTION_DAYS: z.coerce.number().min(0).default(90),
   /** How long a closed conversation is kept, such as `365d`; then all of it is removed. `0` keeps it. A tenant may have another retention. */

@@ -21,7 +21,7 @@ const hasDetails = (table: string) => `(entry->>'role' = 'tool'
 const COMPACT = `with old as (
     update conversations set compacted_at = clock_timestamp() where conversation_id in (
       select conversation_id from conversations
-      where state = 'closed' and compacted_at is null and updated_at < clock_timestamp() - make_interval(secs => $1::float8 * 86400)
+      where state = 'closed' and compacted_at is null and updated_at < statement_timestamp() - make_interval(secs => $1::float8 * 86400)
         and not exists (select from transcript_parts p join conversations f on f.conversation_id = p.conversation_id
           where p.source_id = conversations.conversation_id and f.compacted_at is null)
       order by updated_at limit $2 for update skip locked

@@ -18,7 +18,7 @@ import type { BackupState } from '../contracts/checkpoints/backup.ts';
 import { newestPlan } from './conversation/plans.ts';
 import { toTotals, USAGE_TOTALS, type TotalsRow } from './service/usage-sql.ts';
 import type { WaitingCall } from '../contracts/client-tool.ts';
-import type { ConversationRow, Store } from './store.ts';
+import type { ConversationRow, OpenConversation, Store } from './store.ts';
 
 // Running calls and the sandbox's state change more often than the status is saved, so they are read from their own tables.
 const COLUMNS = `conversation_id, agent_id, user_id, tenant_id, state, status, created_at, updated_at, stored_bytes::float8 as stored_bytes,
@@ -85,8 +85,13 @@ const SAVE_STATUS = `with ${newEvents('$4')}, counter as (
   ), logged as (${insertEvents(NEW_EVENTS)})
   select 1 from counter`;
 
-const LIST_OPEN = `select ${COLUMNS}, extract(epoch from clock_timestamp() - updated_at)::float8 * 1000 as untouched_ms from conversations
-  where state <> 'closed' and conversation_id > $1 order by conversation_id limit $2`;
+/** All but `closed`. */
+const OPEN: Record<Exclude<ConversationState, 'closed'>, true> = { running: true, idle: true, 'awaiting-approval': true, paused: true, closing: true };
+// An index finds the states that are named here, and would not find those that are not `closed`: among many closed ones, it reads only the open ones.
+const LIST_OPEN = `select conversation_id as "conversationId", agent_id as "agentId", status,
+    extract(epoch from clock_timestamp() - updated_at)::float8 * 1000 as "untouchedMs" from conversations
+  where conversation_id in (select conversation_id from conversations
+    where state = any('{${Object.keys(OPEN).join()}}') and conversation_id > $1 order by conversation_id limit $2) order by conversation_id`;
 
 // The turn that was under way is removed from the status: no process will finish it.
 const CLOSE = `with counter as (
@@ -124,10 +129,7 @@ export function createConversations({ database, announcer }: { database: Databas
       return rows.map(toConversation)[0];
     },
     list: (filter) => list(database, filter),
-    async listOpen({ afterId, limit }) {
-      const rows = await database.query<Row & { untouched_ms: number }>('conversations.listOpen', LIST_OPEN, [afterId, limit]);
-      return rows.map((row) => ({ ...toConversation(row), untouchedMs: row.untouched_ms }));
-    },
+    listOpen: ({ afterId, limit }) => database.query<OpenConversation>('conversations.listOpen', LIST_OPEN, [afterId, limit]),
     async close(conversationId, data) {
       const closed = await database.query('conversations.close', CLOSE, [conversationId, eventsText([{ type: 'conversation.closed', data }])]);
       if (closed.length > 0) announcer.announce(conversationId);

@@ -39,6 +39,12 @@ const SENT_BY = `select (data->>'index')::integer as index from events where con
 
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
+/** A turn that has neither begun nor ended does both later. */
+const BEFORE_END = `select coalesce(
+    (select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1),
+    (select seq - 1 from events where conversation_id = $1 and turn_id = $2 and type = 'turn.finished' order by seq limit 1),
+    (select event_seq from conversations where conversation_id = $1), 0) as seq`;
+
 const MESSAGE_STARTS = `select seq from events where conversation_id = $1 and ($2::bigint is null or seq < $2)
   and (type = 'turn.started' or (type = 'message.received' and data->>'steers' is distinct from 'true')) order by seq desc limit $3`;
 
@@ -63,6 +69,10 @@ export function createEvents({ database, announcer, listener }: { database: Data
     read,
     async turnStart(conversationId, turnId) {
       const [found] = await database.query<{ seq: number }>('events.turnStart', TURN_START, [conversationId, turnId]);
+      return found?.seq ?? 0;
+    },
+    async beforeEnd(conversationId, turnId) {
+      const [found] = await database.query<{ seq: number }>('events.beforeEnd', BEFORE_END, [conversationId, turnId]);
       return found?.seq ?? 0;
     },
     async messageStarts(conversationId, { before, limit }) {

@@ -34,7 +34,7 @@ const DELETE = `with gone as (delete from plugin_store where ${SHELF} and key = 
 
 const LIST = `select key from plugin_store where ${SHELF} and ${LIVE} and starts_with(key, $5) order by key collate "C"`;
 
-const SWEEP = 'delete from plugin_store where expires_at <= clock_timestamp()';
+const SWEEP = 'delete from plugin_store where expires_at <= statement_timestamp()';
 
 export function createPluginStore({ database }: { database: Database }): Store['pluginStore'] {
   return {

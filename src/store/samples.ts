@@ -15,7 +15,7 @@ const ADD = `insert into sandbox_samples (sandbox_id, cpu_ms, cpus, memory_bytes
     fresh."memoryBytes" = 0 and former.memory_bytes = 0 and former.disk_bytes is not distinct from fresh."diskBytes"
     and former.at > clock_timestamp() - interval '12 hours')
   on conflict do nothing`;
-const FORGET = `delete from sandbox_samples where at < clock_timestamp() - interval '24 hours'`;
+const FORGET = `delete from sandbox_samples where at < statement_timestamp() - interval '24 hours'`;
 
 const NEWEST = `select at, cpus, memory_bytes, disk_bytes, processes from sandbox_samples where sandbox_id = $1 order by at desc limit 1`;
 const TIMES = `select state_ms || jsonb_build_object(state,

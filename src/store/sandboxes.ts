@@ -94,7 +94,7 @@ const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandb
 
 const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
   where sandbox_id = $1 and expires_at is not null`;
-const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= clock_timestamp() and state <> 'destroyed'
+const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= statement_timestamp() and state <> 'destroyed'
   and (coalesce(options->>'onTtl', 'destroy') = 'destroy' or state in ('running', 'frozen') or (state = 'hibernated' and options->>'onTtl' = 'stop'))
   order by expires_at`;
 const SET_EGRESS = `update sandboxes set options = (options::jsonb || jsonb_build_object('egress', $2::jsonb))::json where sandbox_id = $1 and state <> 'destroyed'`;

@@ -42,6 +42,16 @@ export interface ConversationRow {
   updatedAt: string;
 }
 
+/** What a round over all that are open needs of each. */
+export interface OpenConversation {
+  conversationId: string;
+  agentId: string;
+  /** As its workflow saved it last: without what other tables say of calls, usage and the sandbox. */
+  status: ConversationStatus;
+  /** Milliseconds since then. */
+  untouchedMs: number;
+}
+
 export interface ConversationFilter {
   state?: ConversationState;
   agentId?: string;
@@ -75,8 +85,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     get(conversationId: string): Promise<ConversationRow | undefined>;
     /** Newest first. `olderThan`: the id of a conversation, such as the last of the page before. */
     list(filter: ConversationFilter): Promise<ConversationRow[]>;
-    /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. `untouchedMs`: milliseconds since their last status. */
-    listOpen(page: { afterId: string; limit: number }): Promise<(ConversationRow & { untouchedMs: number })[]>;
+    /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. */
+    listOpen(page: { afterId: string; limit: number }): Promise<OpenConversation[]>;
     /** Bytes of JSON that its transcript, calls and events use; 0 for an unknown conversation. */
     storedBytes(conversationId: string): Promise<number>;
     /** Bytes of all conversations. */
@@ -134,6 +144,10 @@ export interface Store extends RowsOfConversations, ServiceRows {
     read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
     /** The model's answer of a step. */
     answerOf(conversationId: string, stepId: string): Promise<Answer | undefined>;
+    /** The last text of the agent in a turn; undefined when it wrote none. */
+    lastSaid(conversationId: string, turnId: string): Promise<string | undefined>;
+    /** The newest entry that is part of the conversation. */
+    last(conversationId: string): Promise<StoredEntry | undefined>;
     /** The newest message of the user in a turn. */
     messageOf(conversationId: string, turnId: string): Promise<StoredEntry | undefined>;
     /** The turn that answers a message of the user, or has. */
@@ -178,6 +192,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     news(conversationId: string, signal: AbortSignal): AsyncIterable<void>;
     /** Number of the event that started a turn; 0 when it has not started. With it, a reader of one turn skips the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
+    /** Number of an event before the one that ends a turn, also of a turn that has not started: as near to it as is known now. */
+    beforeEnd(conversationId: string, turnId: string): Promise<number>;
     /** Numbers of the events that began messages of users, which did not join a turn, and turns of the agent; newest first, before event `before`. */
     messageStarts(conversationId: string, page: { before?: number; limit: number }): Promise<number[]>;
     /** How the newest ended turn ended; undefined before a turn has ended. */

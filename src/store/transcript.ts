@@ -1,6 +1,6 @@
 import { failure } from '../contracts/errors.ts';
 import type { ClientTools } from '../contracts/client-tool.ts';
-import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import { saidIn, type Answer, type StoredEntry, type TranscriptEntry } from '../contracts/transcript.ts';
 import { entriesOf } from './database/entries-of.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
@@ -52,6 +52,13 @@ const MESSAGE_OF = `select seq, turn_id, step_id, at, entry from transcript
 
 const ANSWER_OF = `select entry from transcript where conversation_id = $1 and key = $2 and entry->>'role' = 'assistant'`;
 
+const SPEAKS = `turn_id = $2 and entry->>'role' = 'assistant' and exists (
+    select from json_array_elements(entry->'parts') part where part->>'type' = 'text' and part->>'text' <> '') order by seq desc limit 1`;
+/** From the newest entry back, so that the other turns of a long conversation are not read. */
+const LAST_SAID = `select entry from ${entriesOf('$1', SPEAKS)} entries order by seq desc limit 1`;
+
+const LAST = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'not rewound order by seq desc limit 1')} entries order by seq desc limit 1`;
+
 const TURN_OF = `select turn_id from transcript where conversation_id = $1 and key = $2 and entry->>'role' = 'user'`;
 
 const NEWEST_TURN = `select turn_id from transcript where conversation_id = $1 order by seq desc limit 1`;
@@ -99,6 +106,14 @@ export function createTranscript({ database }: { database: Database }): Store['t
     async answerOf(conversationId, stepId) {
       const [row] = await database.query<{ entry: Answer }>('transcript.answerOf', ANSWER_OF, [conversationId, stepId]);
       return row?.entry;
+    },
+    async lastSaid(conversationId, turnId) {
+      const [row] = await database.query<{ entry: Answer }>('transcript.lastSaid', LAST_SAID, [conversationId, turnId]);
+      return row && saidIn(row.entry);
+    },
+    async last(conversationId) {
+      const [row] = await database.query<Row>('transcript.last', LAST, [conversationId]);
+      return row && entryOf(row);
     },
     async messageOf(conversationId, turnId) {
       const [row] = await database.query<Row>('transcript.messageOf', MESSAGE_OF, [conversationId, turnId]);

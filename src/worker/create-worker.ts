@@ -16,6 +16,7 @@ import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import type { PlacedTurn } from '../store/conversation/turn-places.ts';
 import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
+import { cachedConversations } from './cached-conversations.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { describeHost } from './describe-host.ts';
@@ -111,6 +112,7 @@ async function createOn(
   parts: { workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>; dataConverter: DataConverter },
 ): Promise<Worker[]> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue, LONGSHORE_WORKER_VERSION: version } = options.config;
+  const { LONGSHORE_CACHED_CONVERSATIONS: maxCachedWorkflows = cachedConversations() } = options.config;
   await checkNamespace(options.store.temporalHome, { address, namespace, connection });
   await checkSearchAttributes({ address, namespace, connection, log: options.log });
   const { workflowBundle, dataConverter } = parts;
@@ -131,6 +133,7 @@ async function createOn(
     ...shared,
     taskQueue,
     workflowBundle,
+    maxCachedWorkflows,
     ...(version !== undefined && { workerDeploymentOptions: deploymentOf(taskQueue, version) }),
     ...PATIENT,
     // After a worker has died, its conversations wait this long before another worker takes them over.

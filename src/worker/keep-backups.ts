@@ -1,3 +1,4 @@
+import { RecentMap } from '../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { KEPT_CHECKPOINTS } from '../contracts/checkpoints/checkpoint.ts';
 import type { Logger } from '../platform/log.ts';
@@ -12,6 +13,8 @@ import type { Store } from '../store/store.ts';
 const LOOK_EVERY_MS = 1000;
 const PROLONG_EVERY_MS = 20_000;
 const AT_ONCE = 2;
+/** Sandboxes of which it is remembered how often their backup failed. */
+const MOST_REMEMBERED = 10_000;
 const RETRY_MS = { first: 5000, longest: 300_000 };
 /** When an idle sandbox is frozen whose options say nothing. */
 const FREEZE_MS = 30_000;
@@ -34,7 +37,7 @@ export function startBackups(parts: Parts): { stop(): Promise<void> } {
   const stopped = new AbortController();
   if (!sandboxes.backUp) return { stop: async () => undefined };
   const atWork = new Map<string, Promise<void>>();
-  const failures = new Map<string, number>();
+  const failures = new RecentMap<string, number>(MOST_REMEMBERED);
   const look = async () => {
     if (atWork.size >= AT_ONCE) return;
     for (const due of await store.backups.due(hostId)) {
@@ -60,7 +63,7 @@ export function startBackups(parts: Parts): { stop(): Promise<void> } {
   };
 }
 
-async function backUpOne(parts: Parts & { failures: Map<string, number> }, due: DueBackup, signal: AbortSignal): Promise<void> {
+async function backUpOne(parts: Parts & { failures: RecentMap<string, number> }, due: DueBackup, signal: AbortSignal): Promise<void> {
   const { store, log } = parts;
   const attempt = await store.backups.begin(due.sandboxId);
   if (attempt === undefined) return;
@@ -74,7 +77,7 @@ async function backUpOne(parts: Parts & { failures: Map<string, number> }, due: 
   }
 }
 
-async function attemptOne(parts: Parts & { failures: Map<string, number> }, due: DueBackup, attempt: BackupTry, signal: AbortSignal): Promise<void> {
+async function attemptOne(parts: Parts & { failures: RecentMap<string, number> }, due: DueBackup, attempt: BackupTry, signal: AbortSignal): Promise<void> {
   const { store, sandboxes, agents, failures, log } = parts;
   const { sandboxId } = attempt;
   const keep = due.agentId !== undefined && agents.has(due.agentId) && !agents.get(due.agentId)?.checkpoints ? 1 : KEPT_CHECKPOINTS + 2;

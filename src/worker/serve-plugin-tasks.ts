@@ -1,3 +1,4 @@
+import { RecentMap } from '../common/recent-map.ts';
 import type { Logger } from '../platform/log.ts';
 import { startRounds } from '../platform/start-rounds.ts';
 import { ownSandboxIdOf } from '../plugins/dialects/shared/python/own-sandboxes.ts';
@@ -10,6 +11,8 @@ import { fireTimers } from '../tool-calls/tasks/fire-timers.ts';
 const LOOK_EVERY_MS = 1_000;
 /** After a failure. */
 const RETRY_MS = 10_000;
+/** Sandboxes whose failure is remembered. */
+const MOST_RESTING = 10_000;
 
 interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
   store: TaskParts['store'] & Pick<Store, 'sandboxes'>;
@@ -23,7 +26,7 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   const { log } = parts;
   const answer = createAnswerTask(parts);
   const atWork = new Map<string, Promise<void>>();
-  const restsUntil = new Map<string, number>();
+  const restsUntil = new RecentMap<string, number>(MOST_RESTING);
   /** Work that takes long, or fails, does not keep the other work waiting. */
   const begin = (name: string, about: object, work: () => Promise<void>): void => {
     if (atWork.has(name) || (restsUntil.get(name) ?? 0) > Date.now()) return;

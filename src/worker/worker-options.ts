@@ -10,6 +10,7 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
 type OptionalSetting =
   | 'LONGSHORE_WORKER_VERSION'
+  | 'LONGSHORE_CACHED_CONVERSATIONS'
   | 'LONGSHORE_RETENTION_DAYS'
   | 'LONGSHORE_RETENTION'
   | 'LONGSHORE_LIMITS'
@@ -41,6 +42,7 @@ const config = z.looseObject({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'use up to 100 letters, digits, ".", "_" and "-"')
     .optional(),
+  LONGSHORE_CACHED_CONVERSATIONS: z.number().int().min(2, 'give a number of conversations from 2').optional(),
   LONGSHORE_RETENTION_DAYS: z.number().min(0, 'give a number of days from 0').optional(),
   LONGSHORE_RETENTION: z
     .union([z.literal('0'), z.string().refine((text) => (duration.safeParse(text).data ?? 0) > 0, 'give a duration such as 365d')])

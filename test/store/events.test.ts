@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { newConversation, useTestStore, silent } from './support.ts';
+import { newConversation, newId, useTestStore, silent } from './support.ts';
 
 let store: Store;
 let url: string;
@@ -199,4 +199,15 @@ describe('events with keys', () => {
     await store.events.append(id, [keyed('old', 'k')]);
     expect(texts(await store.events.read(id, 1))).toEqual(['old', 'old', 'old']);
   });
+});
+
+test('who waits for the end of a turn begins to read where it may be, whether or not the turn has started', async () => {
+  const id = await newConversation(store);
+  const event = (type: 'turn.started' | 'turn.finished', turnId: string) =>
+    type === 'turn.started' ? { type, turnId, data: {} } : { type, turnId, data: { outcome: 'finished' as const } };
+  await store.events.append(id, [event('turn.started', 'turn_1'), event('turn.finished', 'turn_1'), event('turn.finished', 'turn_2')]);
+  expect(await store.events.beforeEnd(id, 'turn_1')).toBe(2);
+  expect(await store.events.beforeEnd(id, 'turn_2')).toBe(3);
+  expect(await store.events.beforeEnd(id, 'turn_3')).toBe(4);
+  expect(await store.events.beforeEnd(newId('conv'), 'turn_1')).toBe(0);
 });

@@ -12,6 +12,7 @@ import { describeSummary } from './summary-text.ts';
 export function shownEntries(transcript: readonly StoredEntry[], compactions: readonly Compaction[], recall: string, beforeSeq?: number): StoredEntry[] {
   const leftOut = leftOutBy(compactions, beforeSeq);
   const entries = transcript.filter(({ seq }) => beforeSeq === undefined || seq < beforeSeq);
+  if (Object.keys(leftOut).length === 0) return entries;
   const placeOf = placesIn(transcript);
   return withSummary(entries, leftOut.summary, placeOf, recall).map((stored) => shortened(stored, leftOut, placeOf(stored), recall));
 }

@@ -70,7 +70,7 @@ export interface BackupRows {
   drop(sandboxId: string): Promise<SandboxBackup | undefined>;
   /** What is still to be done for a sandbox: since when, and why the last try failed. */
   waiting(sandboxId: string): Promise<{ dueAt?: string; problem?: string }>;
-  /** The blobs of all backups. */
+  /** The blobs that rows of sandboxes name: of all backups and archives. */
   blobIds(): Promise<string[]>;
   totals(): Promise<BackupTotals>;
 }
@@ -102,7 +102,9 @@ const FAIL = `update sandboxes set backup_problem = $2, backup_not_before = cloc
 const RELEASE = `update sandboxes set backup_not_before = clock_timestamp() + $2::float8 * interval '1 millisecond' where sandbox_id = $1`;
 const DROP = `with before as (select sandbox_id, backup from sandboxes where sandbox_id = $1 and backup is not null for update)
   update sandboxes set backup = null from before where sandboxes.sandbox_id = before.sandbox_id returning before.backup`;
-const BLOB_IDS = `select part->'blob'->>'blobId' as blob_id from sandboxes cross join json_array_elements(backup->'parts') part where backup is not null and state <> 'destroyed'`;
+const BLOB_IDS = `select part->'blob'->>'blobId' as blob_id from sandboxes cross join json_array_elements(backup->'parts') part where backup is not null and state <> 'destroyed'
+  union all select blob_id from sandboxes cross join unnest(array[archive->'files'->>'blobId', archive->'memory'->>'blobId']) blob_id
+    where state = 'archived' and blob_id is not null`;
 const TOTALS = `select count(*) filter (where backup is not null)::float8 as backups,
     coalesce(sum((select sum((part->'blob'->>'bytes')::float8) from json_array_elements(backup->'parts') part)), 0) as bytes,
     count(*) filter (where backup_due_at is not null)::float8 as due,

@@ -40,12 +40,12 @@ const DUE = `select t.conversation_id as "conversationId", t.plugin_id as "plugi
     round(extract(epoch from t.due_at) * 1000)::float8 as "dueMs", t.text,
     (select e.turn_id from transcript e where e.conversation_id = t.conversation_id order by e.seq desc limit 1) as "turnId"
   from plugin_timers t join conversations c on c.conversation_id = t.conversation_id and c.state <> 'closed'
-  where t.over_at is null and t.due_at <= clock_timestamp()
+  where t.over_at is null and t.due_at <= statement_timestamp()
     and not exists (select from plugin_settings s where s.plugin_id = t.plugin_id and not s.enabled)
   order by t.due_at, t.timer_id limit $1`;
 const WENT_OFF = `update plugin_timers set over_at = clock_timestamp(), text = ''
   where conversation_id = $1 and plugin_id = $2 and timer_id = $3 and over_at is null`;
-const SWEEP = `delete from plugin_timers t where t.over_at < clock_timestamp() - interval '1 day'
+const SWEEP = `delete from plugin_timers t where t.over_at < statement_timestamp() - interval '1 day'
   or (t.over_at is null and exists (select from conversations c where c.conversation_id = t.conversation_id and c.state = 'closed'))`;
 
 export function createPluginTimers({ database }: { database: Database }): PluginTimers {

@@ -5,12 +5,15 @@ import type { Client } from 'pg';
 import { failure } from '../../contracts/errors.ts';
 import type { Database } from './database.ts';
 import { postgresFailure } from './database-failures.ts';
+import { createMigrationLoader } from './load-migrations.ts';
 import { withClient } from './with-client.ts';
 
 const TABLE = 'longshore_migrations';
 const LOCK_TIMEOUT_MS = 500;
 const BETWEEN_TRIES_MS = 500;
 const PATIENCE_MS = 5 * 60_000;
+/** The lock that the processes of earlier versions take, too: the default of node-pg-migrate. */
+const LOCK = 'select pg_try_advisory_lock(7241865325823964) as locked';
 const BLOCKED = 'a change of the schema has waited five minutes for tables that transactions of others use. See pg_stat_activity, end them, and try again';
 // As Postgres names the end of a wait for a lock.
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -38,20 +41,27 @@ export interface SchemaState {
  * @throws POSTGRES_UNAVAILABLE, also when transactions of others hold its tables for five minutes
  */
 export async function migrate(url: string): Promise<void> {
-  const limit = performance.now() + PATIENCE_MS;
-  while (!(await hasMigrated(url))) {
+  let limit = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const outcome = await tryToMigrate(url);
+    if (outcome === 'migrated') return;
+    // A large table may take longer. The other process gives up by itself when it cannot go on.
+    if (outcome === 'busy') limit = performance.now() + PATIENCE_MS;
     if (performance.now() > limit) throw failure('POSTGRES_UNAVAILABLE', { problem: BLOCKED });
     await sleep(BETWEEN_TRIES_MS);
   }
 }
 
-/** False when it has waited for a lock in vain. The migrations that have run by then stay. */
-async function hasMigrated(url: string): Promise<boolean> {
+/** `blocked`: it has waited for a lock in vain; the migrations that have run by then stay. `busy`: another process migrates. */
+async function tryToMigrate(url: string): Promise<'migrated' | 'blocked' | 'busy'> {
   // Loaded on demand: it costs a tenth of a second that a process does not need when the schema is up to date.
   const { runner } = await import('node-pg-migrate');
   const quiet = () => undefined;
   try {
-    await withClient(url, async (client) => {
+    return await withClient(url, async (client) => {
+      // Not waited for: the building of an index waits until no statement that is older goes on, such as one that waits for this lock.
+      const { rows } = await client.query<{ locked: boolean }>(LOCK);
+      if (!rows[0]?.locked) return 'busy';
       await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
       await rename(client);
       await runner({
@@ -59,17 +69,18 @@ async function hasMigrated(url: string): Promise<boolean> {
         dir: DIRECTORY,
         direction: 'up',
         migrationsTable: TABLE,
-        advisoryLockMode: 'wait',
+        noLock: true,
+        migrationLoaderStrategies: [{ extensions: ['.sql'], loader: createMigrationLoader({ usual: LOCK_TIMEOUT_MS, onTheirOwn: PATIENCE_MS }) }],
         // A migration keeps its locks no longer than it runs.
         singleTransaction: false,
         // Those databases may lack a migration that precedes one they have run; within that span, no migration depends on the order.
         checkOrder: false,
         logger: { debug: quiet, info: quiet, warn: quiet, error: quiet },
       });
+      return 'migrated';
     });
-    return true;
   } catch (error) {
-    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) return false;
+    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) return 'blocked';
     throw postgresFailure(error);
   }
 }

@@ -33,15 +33,17 @@ export interface RemovalRows {
   setRetention(tenantId: string, keepMs: number | null | undefined): Promise<void>;
 }
 
+/** The shortest retention of all, by the index: so that a round in which none is old enough reads none. */
 const CLAIM = `update conversations set removing_at = clock_timestamp() where conversation_id in (
     select c.conversation_id from conversations c left join tenant_retention r on r.tenant_id = c.tenant_id
     where c.state = 'closed' and c.removing_at is null
+      and c.updated_at < statement_timestamp() - interval '1 ms' * least($1::float8, (select min(keep_ms) from tenant_retention))
       and greatest(c.updated_at, c.asked_at) < clock_timestamp() - interval '1 ms' * (case when r.tenant_id is null then $1::float8 else r.keep_ms end)
     order by c.updated_at limit $2 for update of c skip locked
   ) returning conversation_id`;
 const BEGIN = `update conversations set removing_at = least(removing_at, clock_timestamp()) where conversation_id = $1 and state = 'closed' returning 1`;
 /** The mark of an import that goes on is in the future. */
-const BEGUN = 'select conversation_id from conversations where removing_at <= clock_timestamp() order by removing_at limit $1';
+const BEGUN = 'select conversation_id from conversations where removing_at <= statement_timestamp() order by removing_at limit $1';
 const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
 /**
  * What hangs on the conversation goes with its row; what its model calls used is added to that of their days. Entries that forks read are kept for them, and those

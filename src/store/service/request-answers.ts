@@ -39,7 +39,7 @@ const BEGIN = `with begun as (
   from (select 1) as one left join request_answers as found on (found.tenant_id, found.request) = ($1, $2)`;
 const ANSWER = 'update request_answers set status = $3, body = $4 where (tenant_id, request) = ($1, $2) and status is null';
 const RELEASE = 'delete from request_answers where (tenant_id, request) = ($1, $2) and status is null';
-const SWEEP = `delete from request_answers where began_at < clock_timestamp() - ${KEPT}`;
+const SWEEP = `delete from request_answers where began_at < statement_timestamp() - ${KEPT}`;
 
 interface Row {
   begun: boolean;

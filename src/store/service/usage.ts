@@ -42,7 +42,7 @@ const GROUPS: Record<UsageGroup, { key: string; tenant: string }> = {
   tenant: { key: 'tenant_id', tenant: "''" },
 };
 const CONDITIONS = { tenantId: 'tenant_id', agentId: 'agent_id', userId: 'user_id', conversationId: 'conversation_id' } as const;
-const RECENT = `select ${USAGE_TOTALS} from model_calls where tenant_id = $1 and at > clock_timestamp() - $2::float8 * interval '1 millisecond'`;
+const RECENT = `select ${USAGE_TOTALS} from model_calls where tenant_id = $1 and at > statement_timestamp() - $2::float8 * interval '1 millisecond'`;
 
 const ADD = `insert into model_calls (conversation_id, step_id, turn_id, tenant_id, agent_id, user_id, model,
     input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)

@@ -5,19 +5,18 @@ import { migrateTo } from './migrate-to.ts';
 
 /** Later changes of the schema are made while an installation works. */
 const LAST_OFFLINE = 52;
-const CONVERSATIONS = 20_000;
-/** Rows of the largest tables. */
+/** Of each table: as many conversations as events. */
 const ROWS = 1_000_000;
 const MOST_WAIT_MS = 1_000;
 const FILL = [
   `insert into conversations (conversation_id, agent_id, user_id, tenant_id, state, status)
-     select 'conv_' || n, 'fixer', 'user-' || n % 100, 'tenant-' || n % 10, 'idle', '{}' from generate_series(1, ${CONVERSATIONS}) n`,
+     select 'conv_' || n, 'fixer', 'user-' || n % 100, 'tenant-' || n % 10, 'idle', '{}' from generate_series(1, ${ROWS}) n`,
   `insert into events (conversation_id, seq, at, type, data, key)
-     select 'conv_' || 1 + n % ${CONVERSATIONS}, n / ${CONVERSATIONS}, now(), 'tool.output', '{"text": "line"}', 'key-' || n from generate_series(0, ${ROWS - 1}) n`,
+     select 'conv_' || 1 + n, 0, now(), 'tool.output', '{"text": "line"}', 'key-' || n from generate_series(0, ${ROWS - 1}) n`,
   `insert into transcript (conversation_id, seq, key, turn_id, at, entry)
-     select 'conv_' || 1 + n % ${CONVERSATIONS}, n / ${CONVERSATIONS}, 'key-' || n, 'turn_1', now(), '{"role": "user", "content": []}' from generate_series(0, ${ROWS - 1}) n`,
+     select 'conv_' || 1 + n, 0, 'key-' || n, 'turn_1', now(), '{"role": "user", "content": []}' from generate_series(0, ${ROWS - 1}) n`,
   `insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
-     select 'call_' || n, 'conv_' || 1 + n % ${CONVERSATIONS}, 'turn_1', 'step_' || n, 0, 'shell:run', '{}', 'hash' from generate_series(1, ${ROWS}) n`,
+     select 'call_' || n, 'conv_' || n, 'turn_1', 'step_' || n, 0, 'shell:run', '{}', 'hash' from generate_series(1, ${ROWS}) n`,
 ];
 const TABLES = ['conversations', 'events', 'transcript', 'tool_calls'];
 

@@ -5,14 +5,11 @@ import type { DockerContext } from '../base/docker-context.ts';
 const BLOB_GRACES = 1440;
 
 /** Removes blobs that no row of a sandbox names: parts of archives and backups that were interrupted, have been unpacked or were replaced. */
-export async function reapBlobs({ blobs, rows, backups, reapGraceMs, log }: DockerContext): Promise<void> {
+export async function reapBlobs({ blobs, backups, reapGraceMs, log }: DockerContext): Promise<void> {
   try {
     const found = (await blobs.list()).filter(({ createdAtMs }) => Date.now() - createdAtMs >= reapGraceMs * BLOB_GRACES);
     if (found.length === 0) return;
-    const archives = (await rows.list({ states: ['archived'] })).flatMap(({ archive }) =>
-      archive ? [archive.files, ...(archive.memory ? [archive.memory] : [])] : [],
-    );
-    const named = new Set([...archives.map(({ blobId }) => blobId), ...(await backups.blobIds())]);
+    const named = new Set(await backups.blobIds());
     for (const { blobId } of found) {
       if (named.has(blobId)) continue;
       await blobs.remove(blobId);
