@@ -2,6 +2,7 @@ import { createApiKeys } from './service/api-keys.ts';
 import { createRequestAnswers } from './service/request-answers.ts';
 import { createLimitRows } from './service/limits.ts';
 import { createUsageRows } from './service/usage.ts';
+import { createPluginWebhooks } from './service/plugin-webhooks.ts';
 import { createPreviewLinks } from './service/preview-links.ts';
 import { createApprovalLinks } from './service/approval-links.ts';
 import { createAudit } from './service/audit.ts';
@@ -108,6 +109,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     clientCalls: createClientCalls(parts),
     fileLinks: createFileLinks(parts),
     previewLinks: createPreviewLinks(parts),
+    pluginWebhooks: createPluginWebhooks(parts),
     signIns: createSignIns({ database, box }),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),
