@@ -14,7 +14,7 @@ const IDS = ['webhook-id', 'idempotency-key', 'x-github-delivery'];
 /** What is about the connection, and what could be a secret of something else behind the same address. */
 const LEFT_OUT = new Set(['connection', 'cookie', 'expect', 'host', 'keep-alive', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 const KEY_OF_SERVICE = /lsk_[0-9A-Za-z]/;
-const SOON = 60;
+const RETRY_SECONDS = 60;
 
 /** Takes requests of outside systems to functions of plugins. They are stored, and a worker delivers them: this process may die as soon as it has answered. */
 export function addPluginRequestRoute(api: Api, { store }: RouteParts): void {
@@ -38,17 +38,17 @@ export function addPluginRequestRoute(api: Api, { store }: RouteParts): void {
       },
       async (request, reply) => {
         const accepted = await store.pluginWebhooks.accept(request.pluginWebhook.webhookId, requestOf(request));
-        if (accepted.outcome === 'ended') throw failure('LINK_ENDED', { problem: 'is not valid' });
-        if (accepted.outcome === 'full') throw busy('many requests wait to be delivered', SOON);
-        if (accepted.outcome === 'often') throw busy(`it has taken ${MOST_A_MINUTE} within a minute, as many as it may`, SOON);
+        if (!('requestId' in accepted)) throw refusalOf(accepted.outcome);
         return reply.code(202).send({ requestId: accepted.requestId, repeated: accepted.outcome === 'known' });
       },
     );
   });
 }
 
-function busy(problem: string, retryAfter: number): Error {
-  return failure('PLUGIN_WEBHOOK_BUSY', { problem, retryAfter });
+function refusalOf(outcome: 'full' | 'often' | 'ended'): Error {
+  if (outcome === 'ended') return failure('LINK_ENDED', { problem: 'is not valid' });
+  const problem = outcome === 'full' ? 'as many requests wait to be delivered as may' : `it has taken ${MOST_A_MINUTE} within a minute, as many as it may`;
+  return failure('PLUGIN_WEBHOOK_BUSY', { problem, retryAfter: RETRY_SECONDS });
 }
 
 function requestOf({ headers, body }: FastifyRequest): Parameters<PluginWebhookRows['accept']>[1] {

@@ -4,6 +4,7 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { AnswerTask } from './task-question.ts';
 import type { PluginStore } from './tool-context.ts';
 import type { Tool } from './tool.ts';
+import type { Delivered, WebhookDelivery } from './webhook-request.ts';
 
 /** The name of the style in which a plugin was written. */
 export type Dialect = string;
@@ -89,6 +90,8 @@ export interface PluginDetails {
   setNetwork?(hosts: readonly string[]): Promise<void>;
   /** Answers what tasks in its sandbox of a tenant, which runs on this host, ask now. Only for plugins in sandboxes of their own. */
   answerTasks?(tenantId: string, answer: AnswerTask): Promise<void>;
+  /** Gives a request of an outside system to its function, in its sandbox of the tenant, which is made or woken for it. Only for plugins in sandboxes of their own. */
+  receive?(delivery: WebhookDelivery): Promise<Delivered>;
   /** Set by the host for plugins in isolated processes: true while these are ended because no conversation uses the plugin. */
   isAsleep?(): boolean;
 }

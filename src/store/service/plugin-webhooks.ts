@@ -52,10 +52,12 @@ export interface PluginWebhookRows {
   due(): Promise<{ pluginId: string; tenantId: string }[]>;
   /** Takes a request for half a minute: the first of an address that waits. */
   claim(of: { pluginId: string; tenantId: string }): Promise<PluginRequest | undefined>;
+  /** Gives a request back: it may be taken again in a second. */
+  release(requestId: string): Promise<void>;
   /** Keeps a request for another half minute. */
   hold(requestId: string): Promise<void>;
-  /** Notes that the function is about to be called. False when the address was removed meanwhile. */
-  begin(requestId: string): Promise<boolean>;
+  /** Notes that the function is about to be called, and returns when that was first noted. Undefined when the address was removed meanwhile. */
+  begin(requestId: string): Promise<Date | undefined>;
   /** Notes how a request has ended; `problem`: it has failed. Only the first time counts. */
   end(requestId: string, problem?: string): Promise<void>;
   /** The function was certainly not called: the request waits for so long, and then it is another attempt. */
@@ -90,7 +92,8 @@ const CLAIM = `update plugin_requests c set ${HELD} from plugin_webhooks w
     where o.plugin_id = $1 and o.tenant_id = $2 and ${FIRST} order by r.number limit 1 for update of r skip locked)
   returning c.request_id as "requestId", w.endpoint, c.headers, c.body, c.attempts, c.begun_at as "begunAt"`;
 const HOLD = `update plugin_requests set ${HELD} where request_id = $1 and state = 'waiting'`;
-const BEGIN = `update plugin_requests set begun_at = coalesce(begun_at, clock_timestamp()) where request_id = $1 and state = 'waiting' returning 1`;
+const RELEASE = `update plugin_requests set due_at = clock_timestamp() + interval '1 second' where request_id = $1 and state = 'waiting'`;
+const BEGIN = `update plugin_requests set begun_at = coalesce(begun_at, clock_timestamp()) where request_id = $1 and state = 'waiting' returning begun_at as "begunAt"`;
 /** What it said is not needed any more. */
 const ENDED = `ended_at = clock_timestamp(), headers = null, body = null`;
 const END = `with ended as (
@@ -114,6 +117,7 @@ const SWEEP = `with late as (
   ) delete from plugin_requests where ended_at < clock_timestamp() - interval '1 day'`;
 
 type Row = WebhookPlace & { createdAt: Date; lastAt: Date | null; waiting: number; delivered: number; failed: number; problem: string | null };
+type AcceptRow = { outcome: string; requestId: string | null };
 type Claimed = Omit<PluginRequest, 'begunAt'> & { begunAt: Date | null };
 
 export function createPluginWebhooks({ database }: { database: Database }): PluginWebhookRows {
@@ -128,8 +132,9 @@ export function createPluginWebhooks({ database }: { database: Database }): Plug
     find: async (webhookId) => (await database.query<WebhookPlace & { secretSha256: Buffer }>('pluginWebhooks.find', FIND, [webhookId]))[0],
     async accept(webhookId, { requestId, senderSha256, headers, body }) {
       const values = [webhookId, requestId, senderSha256 ?? null, toJsonText(headers), body];
-      const [row] = await database.query<Awaited<ReturnType<PluginWebhookRows['accept']>>>('pluginWebhooks.accept', ACCEPT, values);
-      return row ?? { outcome: 'ended' };
+      const [row] = await database.query<AcceptRow>('pluginWebhooks.accept', ACCEPT, values);
+      if (!row || row.requestId === null) return { outcome: (row?.outcome ?? 'ended') as 'full' | 'often' | 'ended' };
+      return { outcome: row.outcome as 'accepted' | 'known', requestId: row.requestId };
     },
     due: () => database.query<{ pluginId: string; tenantId: string }>('pluginWebhooks.due', DUE, []),
     async claim({ pluginId, tenantId }) {
@@ -138,10 +143,13 @@ export function createPluginWebhooks({ database }: { database: Database }): Plug
       const { begunAt, ...request } = row;
       return { ...request, ...(begunAt && { begunAt }) };
     },
+    async release(requestId) {
+      await database.query('pluginWebhooks.release', RELEASE, [requestId]);
+    },
     async hold(requestId) {
       await database.query('pluginWebhooks.hold', HOLD, [requestId]);
     },
-    begin: async (requestId) => (await database.query('pluginWebhooks.begin', BEGIN, [requestId])).length > 0,
+    begin: async (requestId) => (await database.query<{ begunAt: Date }>('pluginWebhooks.begin', BEGIN, [requestId]))[0]?.begunAt,
     async end(requestId, problem) {
       await database.query('pluginWebhooks.end', END, [requestId, problem === undefined ? null : toJsonText(problem)]);
     },

@@ -62,7 +62,9 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     open: (tenantId, isBegun) => open(tenantId, { isBegun, prolongs: true }),
     async find(tenantId) {
       const row = await rows.get(ownSandboxIdOf(pluginId, tenantId));
-      return row && row.state !== 'destroyed' ? { ...(row.filesLostAt !== undefined && { filesLostAt: row.filesLostAt }) } : undefined;
+      if (!row || row.state === 'destroyed') return undefined;
+      const { createdAt, filesLostAt } = row;
+      return { createdAt, ...(filesLostAt !== undefined && { filesLostAt }) };
     },
     forget: (tenantId) => void held.delete(tenantId),
     async visit(tenantId, work) {

@@ -7,7 +7,9 @@ import { pluginInvalid } from '../../../api/plugin-invalid.ts';
 import type { PluginHost } from '../../../api/plugin.ts';
 import type { AnswerTask } from '../../../api/task-question.ts';
 import type { LocatedPlugin, PluginSandboxes } from '../plugin-dialect.ts';
+import type { WebhookDelivery } from '../../../api/webhook-request.ts';
 import { answerTasks } from './answer-tasks.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
 import { describe, pythonOf, type Describing } from './describe.ts';
 import { codeLayer, digestOf, hostLayer, packageLayer } from './layers.ts';
 import { createOwnSandboxes } from './own-sandboxes.ts';
@@ -122,6 +124,7 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
   return Object.assign(plugin, {
     setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts),
     answerTasks: (tenantId: string, answer: AnswerTask) => own.visit(tenantId, (handle) => answerTasks(reached, handle, tenantId, answer)),
+    receive: (delivery: WebhookDelivery) => deliverWebhook(reached, delivery),
     ...(hookTimeoutMs !== undefined && { hookTimeoutMs }),
   });
 }
