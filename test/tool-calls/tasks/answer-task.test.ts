@@ -1,7 +1,7 @@
 import type { Agent } from '../../../src/contracts/agent.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import type { PluginTimer } from '../../../src/contracts/plugins/timer.ts';
-import type { TaskWish } from '../../../src/plugins/api/task-question.ts';
+import type { ConversationWish } from '../../../src/plugins/api/task-question.ts';
 import { createAllowance } from '../../../src/tool-calls/tasks/allowance.ts';
 import { createAnswerTask } from '../../../src/tool-calls/tasks/answer-task.ts';
 import { fireTimers } from '../../../src/tool-calls/tasks/fire-timers.ts';
@@ -9,7 +9,7 @@ import { fireTimers } from '../../../src/tool-calls/tasks/fire-timers.ts';
 const idOf = (number: number) => number.toString(16).padStart(32, '0');
 const agent = (id: string) => ({ id }) as Agent;
 const say = (...texts: string[]) => ({ what: 'send' as const, parts: texts.map((text) => ({ type: 'text' as const, text })) });
-type Wish<One = TaskWish> = One extends TaskWish ? Omit<One, 'conversationId'> : never;
+type Wish<One = ConversationWish> = One extends ConversationWish ? Omit<One, 'conversationId'> : never;
 
 /** A store in memory that takes what has a key once. */
 function bench({ full = false } = {}) {
