@@ -33,7 +33,10 @@ export function addPluginRequestRoute(api: Api, { store }: RouteParts): void {
             'A request with the same `webhook-id`, `idempotency-key` or `x-github-delivery` within a day is the same request, unless it has failed.',
           tags: ['plugins'],
           params: z.object({ token: z.string().meta({ description: 'As the address has it', example: 'lsw_…' }) }),
-          response: { 202: z.object({ requestId: z.string(), repeated: z.boolean().meta({ description: 'It was sent before, and is not delivered again' }) }), ...refusals },
+          response: {
+            202: z.object({ requestId: z.string(), repeated: z.boolean().meta({ description: 'It was sent before, and is not delivered again' }) }),
+            ...refusals,
+          },
         },
       },
       async (request, reply) => {

@@ -1,11 +1,5 @@
 import type { AuditSource } from '../../contracts/audit.ts';
-import {
-  DELIVERED_WITHIN_HOURS,
-  MOST_A_MINUTE,
-  MOST_WAITING,
-  MOST_WAITING_BYTES,
-  type PluginWebhook,
-} from '../../contracts/plugins/webhook.ts';
+import { DELIVERED_WITHIN_HOURS, MOST_A_MINUTE, MOST_WAITING, MOST_WAITING_BYTES, type PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { Database } from '../database/database.ts';
 import { toJsonText } from '../database/json-text.ts';
 import { insertAudit } from './audit-sql.ts';
@@ -67,7 +61,12 @@ export interface PluginWebhookRows {
 }
 
 const PLACE = `webhook_id as "webhookId", plugin_id as "pluginId", tenant_id as "tenantId", endpoint`;
-const AUDITED = { from: 'changed', tenant: 'tenant_id', target: 'plugin_id', details: `json_build_object('webhookId', webhook_id, 'endpoint', endpoint)` } as const;
+const AUDITED = {
+  from: 'changed',
+  tenant: 'tenant_id',
+  target: 'plugin_id',
+  details: `json_build_object('webhookId', webhook_id, 'endpoint', endpoint)`,
+} as const;
 const ADD = `with changed as (
     insert into plugin_webhooks (webhook_id, tenant_id, plugin_id, endpoint, secret_sha256)
     select $1, $2, $3, $4::json #>> '{}', $5 where (select count(*) < $6 from plugin_webhooks where plugin_id = $3 and tenant_id = $2) returning *

@@ -117,7 +117,11 @@ interface Origin {
   turnId: string;
 }
 
-async function sendParts({ store }: TaskParts, { conversationId, parts }: ConversationWish & { what: 'send' }, { pluginId, id, turnId }: Origin): Promise<void> {
+async function sendParts(
+  { store }: TaskParts,
+  { conversationId, parts }: ConversationWish & { what: 'send' },
+  { pluginId, id, turnId }: Origin,
+): Promise<void> {
   for (const part of parts) refuseUnfit(part);
   for (const [index, part] of parts.entries()) {
     const data = { callId: `task-${id}`, tool: pluginId, index, part: { ...part } };
