@@ -43,9 +43,11 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   };
   const look = async () => {
     begin('timers', {}, () => fireTimers(parts));
-    for (const place of await parts.store.pluginWebhooks.due()) {
-      begin(`webhooks ${place.pluginId} ${place.tenantId}`, { plugin: place.pluginId }, () => deliverRequests({ ...parts, signal: ended.signal }, place));
-    }
+    begin('webhooks', {}, async () => {
+      for (const place of await parts.store.pluginWebhooks.due()) {
+        begin(`webhooks ${place.pluginId} ${place.tenantId}`, { plugin: place.pluginId }, () => deliverRequests({ ...parts, signal: ended.signal }, place));
+      }
+    });
     for (const { sandboxId, pluginId, tenantId } of await running(parts)) {
       begin(sandboxId, { plugin: pluginId, sandboxId }, async () => parts.registry.plugin(pluginId)?.answerTasks?.(tenantId, answer));
     }

@@ -16,7 +16,10 @@ const SKILLS_KEPT_DAYS = 30;
 const ATTEMPTS_KEPT_MS = 7 * 24 * 60 * 60_000;
 
 interface ReaperParts {
-  store: Pick<Store, 'pluginStore' | 'pluginTimers' | 'pluginWebhooks' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers' | 'skills' | 'media'>;
+  store: Pick<
+    Store,
+    'pluginStore' | 'pluginTimers' | 'pluginWebhooks' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers' | 'skills' | 'media'
+  >;
   sandboxes: Sandboxes;
   log: Logger;
   config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS' | 'LONGSHORE_RETENTION'>>;
