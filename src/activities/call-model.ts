@@ -117,8 +117,7 @@ async function receive(
   { entries, isAnswered }: { entries: StoredEntry[]; isAnswered: boolean },
 ) {
   const asking = { args: { ...args, callId: args.stepId }, agent, models: parts.models, store: parts.store };
-  const hosts = () => hostsOfQuestions(asking, Context.current().cancellationSignal);
-  const hooks = createStepHooks({ ...parts, hosts }, agent, args);
+  const hooks = createStepHooks({ ...parts, host: hostsOfQuestions(asking, Context.current().cancellationSignal) }, agent, args);
   const received: Received = isAnswered ? { transcript: entries } : await receiveMessages({ ...parts, agent, hooks }, args, entries);
   const command = received.said === undefined ? await commandOf(parts.registry, agent, received.transcript, args) : undefined;
   return { ...received, command, hooks };

@@ -48,16 +48,15 @@ interface Parts {
   store: Pick<Store, 'events' | 'transcript'>;
   registry: Registry;
   log: Logger;
-  /** What handlers may use for their questions; called when the first one is asked. */
-  hosts: () => (number: number) => HostOfQuestion;
+  /** What handlers may use for their n-th question. */
+  host: (number: number) => HostOfQuestion;
 }
 
-export function createStepHooks({ store, registry, log, hosts }: Parts, agent: Agent, args: CallModelArgs): StepHooks {
+export function createStepHooks({ store, registry, log, host }: Parts, agent: Agent, args: CallModelArgs): StepHooks {
   const { conversationId, userId, tenantId, agentId } = args;
   const conversation = { conversationId, userId, tenantId, agentId };
   const handlers = registry.forAgent(agent).filter((tool): tool is Handler => tool.hook !== undefined && decide(agent, tool, {}).decision !== 'deny');
   const kept: HookReply[] = [];
-  let host: ReturnType<Parts['hosts']> | undefined;
   const has = (point: HookPoint) => handlers.some(({ hook }) => hook.point === point);
   return {
     has,
@@ -71,7 +70,7 @@ export function createStepHooks({ store, registry, log, hosts }: Parts, agent: A
         let isOver = false;
         const answering: HookQuestion['answering'] = (handle, answer) =>
           answerQuestions(handle, {
-            ask: ({ what, args: given, number }) => answer({ what, args: given, ...(host ??= hosts())(number) }),
+            ask: ({ what, args: given, number }) => answer({ what, args: given, ...host(number) }),
             commandsOf: () => ({}),
             isOver: () => isOver,
           });

@@ -58,7 +58,6 @@ export function bench(plugins: Plugin[], agent: Partial<Agent> = {}) {
     },
   } as unknown as Pick<Store, 'events' | 'transcript'>;
   const host = { askModel: async () => Promise.reject(new Error('the model cannot be asked')), modelName: 'scripted', saidSoFar: async () => [] };
-  const hosts = () => () => host;
-  const hooks = createStepHooks({ store, registry, hosts, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) }, whole, args);
+  const hooks = createStepHooks({ store, registry, host: () => host, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) }, whole, args);
   return { hooks, registry, agent: whole, store, sent, replaced };
 }
