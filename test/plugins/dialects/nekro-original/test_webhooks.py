@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from longshore_host.stdio import RequestFailed
-from longshore_nekro.context import AgentCtx
 from longshore_nekro.loaded_plugin import LoadedPlugin
 from longshore_nekro.plugin import NekroPlugin, environment
 from longshore_nekro.refused import NotSupported
 
 if TYPE_CHECKING:
+    from longshore_nekro.context import AgentCtx
     from longshore_nekro.webhooks import WebhookRequest
 
 

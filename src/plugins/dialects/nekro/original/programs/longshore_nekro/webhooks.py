@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
-from longshore_nekro.calling import Caller
 from longshore_nekro.context import AgentCtx
+
+if TYPE_CHECKING:
+    from longshore_nekro.calling import Caller
 
 WEBHOOK = 'webhook:'
 # There is no conversation: what needs one says so, or has to be told its key.
