@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { AskedByPlugins, CallModelArgs, CallModelResult, ModelOutcome, ProposedCall } from '../contracts/activities.ts';
+import type { CallModelArgs, CallModelResult, ModelOutcome, ProposedCall } from '../contracts/activities.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Compaction, StoredEntry } from '../contracts/transcript.ts';
-import type { Usage } from '../contracts/usage.ts';
+import type { AskedByPlugins, Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';

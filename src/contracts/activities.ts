@@ -11,7 +11,7 @@ import type { AsksForPlace, CountedTurn, NoPlace, PlaceActivities } from './plac
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
-import type { Usage } from './usage.ts';
+import type { AskedByPlugins, Usage } from './usage.ts';
 
 /** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
 export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
@@ -60,10 +60,7 @@ export interface CallModelArgs extends OfferLimits, AsksForPlace {
   storageLimit?: number;
   /** Tokens that may still be used. Present for sub-agents, for which a step is not begun that would use more. */
   tokensLeft?: number;
-  /**
-   * What is left of the budget for what plugins that take part in the step ask the model; what is absent in it is not limited. Absent from workers of earlier versions:
-   * they may ask nothing.
-   */
+  /** What is left of the budget for what plugins in the step ask the model; what is absent in it is not limited. Absent from earlier versions: they may ask nothing. */
   modelLeft?: Pick<Share, 'tokens' | 'costUsd'>;
   /** The conversation has a budget of cost: a model whose price is not known is not called. */
   priceRequired?: true;
@@ -80,10 +77,6 @@ export interface CallModelArgs extends OfferLimits, AsksForPlace {
 }
 /** `accepted`: whether the messages of `accepts` are accepted. Absent without them, and from workers of earlier versions, which call the model without them. */
 export type CallModelResult = ModelOutcome & CountedTurn & { accepted?: boolean } & AskedByPlugins;
-/** What all questions of plugins to the model have used so far in the step, or during the call. */
-export interface AskedByPlugins {
-  asked?: Usage;
-}
 export type ModelOutcome =
   | {
       outcome: 'answered';

@@ -152,7 +152,7 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   if (answered === 'ended') return { outcome: endingOf(turn) };
   takePlaceOf(turn, answered, wasCounted);
   if (answered.accepted) turn.unaccepted = [];
-  if (answered.asked) countAsked(data, stepId, answered.asked);
+  countAsked(data, stepId, answered.asked);
   if (answered.outcome === 'failed' && !lackedMessages(turn, answered)) return { outcome: 'failed', message: answered.message };
   if (answered.outcome === 'unaffordable') return { outcome: 'failed', message: usedUp('tokens', data.limits.budget.tokens, answered.needs) };
   if (answered.outcome !== 'answered') return withoutAnswer(running, turn, answered);

@@ -1,4 +1,5 @@
-import type { AskedByPlugins, ExecuteToolArgs } from '../../contracts/activities.ts';
+import type { ExecuteToolArgs } from '../../contracts/activities.ts';
+import type { AskedByPlugins } from '../../contracts/usage.ts';
 import type { UsageRows } from '../../store/service/usage.ts';
 import { usageOfCall } from './ask-model.ts';
 

@@ -32,7 +32,10 @@ export interface Questions<More = Commands> {
 const QUESTION = 'longshore:context';
 
 /** Answers the questions of a tool in the sandbox to its worker. A question that is repeated while its answer is being made is not processed twice. */
-export function answerQuestions<More = Commands>(handle: Pick<WorkerHandle, 'answerMethod'>, { ask, commandsOf, isOver }: Questions<More>): (call: MethodCall) => void {
+export function answerQuestions<More = Commands>(
+  handle: Pick<WorkerHandle, 'answerMethod'>,
+  { ask, commandsOf, isOver }: Questions<More>,
+): (call: MethodCall) => void {
   const answers = new Map<number, Promise<MethodAnswer>>();
   const deliver = async ({ execId, number }: MethodCall, answer: Promise<MethodAnswer>): Promise<void> => {
     const given = await answer;
@@ -49,10 +52,7 @@ export function answerQuestions<More = Commands>(handle: Pick<WorkerHandle, 'ans
   };
 }
 
-async function answerOf(
-  { tool, number, repeated, arguments: { what, args } }: MethodCall,
-  ask: (question: Asked) => Promise<Json>,
-): Promise<MethodAnswer> {
+async function answerOf({ tool, number, repeated, arguments: { what, args } }: MethodCall, ask: (question: Asked) => Promise<Json>): Promise<MethodAnswer> {
   if (tool !== QUESTION) return refusedAnswer('NOT_ALLOWED', 'The code of a plugin cannot call tools of the conversation; it uses its context.');
   if (typeof what !== 'string' || !Array.isArray(args)) return refusedAnswer('MALFORMED', 'A question is an object of what and args.');
   try {

@@ -60,10 +60,7 @@ export interface Asking extends Pick<AskParts, 'args' | 'agent' | 'models'> {
 }
 
 /** What a plugin in a sandbox of its own, or an MCP server, may use for its n-th question. */
-export function hostsOfQuestions(
-  { args, agent, models, store }: Asking,
-  signal: AbortSignal,
-): (number: number) => HostOfQuestion {
+export function hostsOfQuestions({ args, agent, models, store }: Asking, signal: AbortSignal): (number: number) => HostOfQuestion {
   const { activityId, attempt } = Context.current().info;
   // One after the other: each question knows what those before it have used, and a plugin that asks often reads the transcript no more than once at a time.
   const { inTurn } = createTurns();
