@@ -82,6 +82,8 @@ export interface PluginDetails {
   selectTools?(conversation: PluginConversation): Promise<string[] | undefined>;
   /** How long `promptText` and `selectTools` may take. Only for a plugin whose sandbox may have to be started first; others have 2 seconds. */
   hookTimeoutMs?: number;
+  /** How long `load` and `updateConfig` may take. Only for a plugin that needs a sandbox to say what it offers with a configuration; others have 30 seconds. */
+  changeTimeoutMs?: number;
   /** Code in an isolated process may return `{ tools, alerts }`, which replace those of its definition. */
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;

@@ -17,6 +17,10 @@ import { programOf, upload, type Program } from './program.ts';
 import type { Reached, TimersOfPlugin } from './reached.ts';
 
 const CONFIGURE_TIMEOUT_MS = 10_000;
+/** A sandbox is made, the packages are copied into it, and its code is imported: seconds, and much longer on a machine that has much to do. */
+const CHANGE_TIMEOUT_MS = 120_000;
+/** A configuration that comes so late was given up, or is about to be. */
+const LATEST_MS = CHANGE_TIMEOUT_MS - 1_000;
 
 /** What runs plugins of a dialect. */
 export interface DialectPrograms {
@@ -101,7 +105,9 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
     settings: () => (keepsProcess ? { config } : {}),
   };
   const configure = async (next: JsonObject) => {
+    const begun = performance.now();
     const described = await describe(describing, next);
+    if (performance.now() - begun > LATEST_MS) throw new Error('its code said too late what it offers');
     config = next;
     Object.assign(plugin, parts(described, reached));
     if (keepsProcess) await own.tell((handle) => giveSettings(handle, reached));
@@ -124,6 +130,7 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
   return Object.assign(plugin, {
     setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts),
     answerTasks: (tenantId: string, answer: AnswerTask) => own.visit(tenantId, (handle) => answerTasks(reached, handle, tenantId, answer)),
+    changeTimeoutMs: CHANGE_TIMEOUT_MS,
     receive: (delivery: WebhookDelivery) => deliverWebhook(reached, delivery),
     ...(hookTimeoutMs !== undefined && { hookTimeoutMs }),
   });
