@@ -101,6 +101,7 @@ test('a plugin has so many addresses of a tenant; one that was removed takes not
 });
 
 test('the work of a tenant neither sees nor fills the addresses of another one', async () => {
+  await store.prepareTenants();
   const one = await address();
   await asTenant('north', async () => expect(await one.accept('a')).toMatchObject({ outcome: 'accepted' }));
   await asTenant('south', async () => {
