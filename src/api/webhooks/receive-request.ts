@@ -25,7 +25,7 @@ export function addPluginRequestRoute(api: Api, { store }: RouteParts): void {
       `${WEBHOOK_PATH}:token`,
       {
         bodyLimit: MOST_BODY_BYTES,
-        config: { scope: 'none', link: 'plugin', takesBytes: true, errors: ['LINK_ENDED', 'BODY_TOO_LARGE', 'PLUGIN_WEBHOOK_BUSY'] },
+        config: { scope: 'none', link: 'plugin', takesBytes: true, repeated: 'ids', errors: ['LINK_ENDED', 'BODY_TOO_LARGE', 'PLUGIN_WEBHOOK_BUSY'] },
         schema: {
           summary: 'Send a request to a function of a plugin',
           description:
