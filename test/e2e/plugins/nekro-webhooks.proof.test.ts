@@ -4,6 +4,7 @@ import { saidIn } from '../../../src/contracts/transcript.ts';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { ownSandboxIdOf } from '../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
 import { startApi, type TestApi } from '../../api/support.ts';
+import { runLine } from '../../cli/support.ts';
 import { canInstall } from '../../support/python-packages.ts';
 import { installAgents, until, type Installation, type WorkerProcess } from '../support.ts';
 import { withinPlugin } from './within-plugin.ts';
@@ -114,4 +115,26 @@ async function post(path: string, body: object, headers: Record<string, string> 
     expect(await sentBy(chat)).toHaveLength(3);
     await chat.close();
   }, 300_000);
+
+  test('operators make addresses, see what became of requests, and end addresses with the command', async () => {
+    const run = async (...args: string[]) => runLine(installation.longshore, ['plugins', 'webhooks', ID, ...args], { environment: installation.environment });
+    const made = await run('--add', 'storm', '--tenant', 'north');
+    expect(made.out).toMatch(
+      /^(\w{12}): requests to this address reach "storm" of harbour-gate, for the tenant north:\n<the address of your service>\/plugin-webhooks\/lsw_\1_\w{38}\nIt is shown only now\./,
+    );
+    const listed = await run();
+    expect(listed.out).toContain('harbour-gate has the webhook "ship", A ship, Tells of a ship\nharbour-gate has the webhook "storm", A storm\n');
+    expect(listed.out).toMatch(/ +storm +default +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +0 +0 +1 +RuntimeError: the gate is broken/);
+    const webhookId = made.out.slice(0, 12);
+    expect((await run('--remove', webhookId)).out).toBe(`${webhookId} has ended; requests to its address are refused.\n`);
+    expect(await run('--remove', webhookId)).toMatchObject({ code: 1 });
+    for (const wrong of [
+      ['--add', 'ship', '--remove', webhookId],
+      ['--tenant', 'north'],
+    ])
+      expect(await run(...wrong)).toMatchObject({ code: 2 });
+    const { out } = await runLine(undefined, ['plugins', 'check', GATE], { environment: installation.environment });
+    expect(out).toContain('\nharbour-gate:webhook.ship (tool, hidden, own)\n  Called by an outside system: Tells of a ship\n');
+    expect(out).not.toContain('WEBHOOK');
+  }, 120_000);
 });
