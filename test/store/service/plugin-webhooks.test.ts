@@ -1,11 +1,13 @@
+import { Client } from 'pg';
 import { MOST_A_MINUTE } from '../../../src/contracts/plugins/webhook.ts';
 import { asTenant } from '../../../src/store/database/tenant-scope.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { BY, newId, useTestStore } from '../support.ts';
 
 let store: Store;
+let url: string;
 useTestStore((opened) => {
-  store = opened.store;
+  ({ store, url } = opened);
 });
 
 const secretSha256 = Buffer.alloc(32, 7);
@@ -108,4 +110,29 @@ test('the work of a tenant neither sees nor fills the addresses of another one',
     expect(await one.accept('b')).toEqual({ outcome: 'ended' });
     expect([await store.pluginWebhooks.list(one.pluginId), await one.claim()]).toEqual([[], undefined]);
   });
+});
+
+test('what could not be delivered for a day has failed, and what ended a day ago is forgotten', async () => {
+  const [late, begun, held, over] = [await address(), await address(), await address(), await address()];
+  for (const each of [late, begun, held, over]) await each.accept('a', { sender: 'x' });
+  await store.pluginWebhooks.begin(begun.id('a'));
+  await store.pluginWebhooks.end(over.id('a'));
+  const database = new Client(url);
+  await database.connect();
+  await database.query(`update plugin_requests set received_at = now() - interval '25 hours' where request_id = any($1)`, [
+    [late, begun, held].map(({ id }) => id('a')),
+  ]);
+  await database.query(`update plugin_requests set ended_at = now() - interval '25 hours' where request_id = $1`, [over.id('a')]);
+  await database.end();
+  await store.pluginWebhooks.hold(held.id('a'));
+  await store.pluginWebhooks.sweep();
+  expect(await late.facts()).toMatchObject({
+    waiting: 0,
+    failed: 1,
+    problem: 'it could not be delivered within 24 hours; its plugin may not have been loaded',
+  });
+  expect(await begun.facts()).toMatchObject({ failed: 1, problem: 'its delivery had begun, and no worker could tell within 24 hours how it went' });
+  // A worker has it.
+  expect(await held.facts()).toMatchObject({ waiting: 1, failed: 0 });
+  expect(await over.accept('b', { sender: 'x' })).toMatchObject({ outcome: 'accepted' });
 });
