@@ -44,11 +44,11 @@ export interface PluginWebhookRows {
   accept(webhookId: string, request: NewRequest): Promise<{ outcome: 'accepted' | 'known'; requestId: string } | { outcome: 'full' | 'often' | 'ended' }>;
   /** The plugins and tenants for which requests wait that may be taken now. */
   due(): Promise<{ pluginId: string; tenantId: string }[]>;
-  /** Takes a request for half a minute: the first of an address that waits. */
+  /** Takes a request for 15 seconds: the first of an address that waits. */
   claim(of: { pluginId: string; tenantId: string }): Promise<PluginRequest | undefined>;
   /** Gives a request back: it may be taken again in a second. */
   release(requestId: string): Promise<void>;
-  /** Keeps a request for another half minute. */
+  /** Keeps a request for another 15 seconds. */
   hold(requestId: string): Promise<void>;
   /** Notes that the function is about to be called, and returns when that was first noted. Undefined when the address was removed meanwhile. */
   begin(requestId: string): Promise<Date | undefined>;
@@ -84,7 +84,7 @@ const ACCEPT = `select outcome, accepted_id as "requestId" from longshore_accept
 const FIRST = `r.state = 'waiting' and r.due_at <= clock_timestamp()
   and not exists (select from plugin_requests e where e.webhook_id = r.webhook_id and e.state = 'waiting' and e.number < r.number)`;
 const DUE = `select distinct w.plugin_id as "pluginId", w.tenant_id as "tenantId" from plugin_requests r join plugin_webhooks w on w.webhook_id = r.webhook_id where ${FIRST}`;
-const HELD = `due_at = clock_timestamp() + interval '30 seconds'`;
+const HELD = `due_at = clock_timestamp() + interval '15 seconds'`;
 const CLAIM = `update plugin_requests c set ${HELD} from plugin_webhooks w
   where w.webhook_id = c.webhook_id and c.request_id = (
     select r.request_id from plugin_requests r join plugin_webhooks o on o.webhook_id = r.webhook_id

@@ -5,7 +5,7 @@ import type { PluginRequest, PluginWebhookRows } from '../../store/service/plugi
 
 /** Requests of different addresses that are delivered to a plugin of a tenant at the same time. */
 const AT_ONCE = 4;
-const HOLD_EVERY_MS = 10_000;
+const HOLD_EVERY_MS = 5_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 300_000;
 
