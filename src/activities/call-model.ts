@@ -4,7 +4,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Compaction, StoredEntry } from '../contracts/transcript.ts';
-import type { Usage } from '../contracts/usage.ts';
+import type { AskedByPlugins, Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
@@ -27,6 +27,7 @@ import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepP
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
 import { findAnswer, type AssistantEntry, type CallPart } from './step/store-answer.ts';
+import { askedSoFar } from '../tool-calls/ask/asked-so-far.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
 import { createStepHooks, type StepHooks } from '../tool-calls/hooks/step-hooks.ts';
@@ -34,10 +35,11 @@ import { commandOf, type CalledCommand } from '../tool-calls/offer/command-of.ts
 import { offerTools, type Offer } from '../tool-calls/offer/offer-tools.ts';
 import type { SkillShelf } from '../tool-calls/skills/skill-shelf.ts';
 import { redact } from '../tool-calls/results/redact.ts';
+import { hostsOfQuestions } from '../tool-calls/run/tool-context.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 export interface CallModelDependencies {
-  store: Pick<Store, 'transcript' | 'compactions' | 'toolCalls' | 'events' | 'pluginStore' | 'messages' | 'media'> & {
+  store: Pick<Store, 'transcript' | 'compactions' | 'toolCalls' | 'events' | 'pluginStore' | 'messages' | 'media' | 'usage'> & {
     conversations: Pick<Store['conversations'], 'storedBytes'>;
   };
   registry: Registry;
@@ -66,7 +68,7 @@ interface Kept {
  */
 export function createCallModel(parts: CallModelDependencies): (args: CallModelArgs) => Promise<CallModelResult> {
   const noteAgentsMd = createAgentsMdNotes(parts);
-  return async (args) => {
+  const callModel = async (args: CallModelArgs): Promise<CallModelResult> => {
     const kept: Kept = { failures: failuresBefore() };
     const heartbeat = startHeartbeat(kept);
     try {
@@ -99,6 +101,12 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       clearInterval(heartbeat);
     }
   };
+  return async (args) => ({ ...(await callModel(args)), ...(await askedByHooks(parts, args)) });
+}
+
+/** What plugins that take part in the step have asked the model; nothing where no plugin does. */
+async function askedByHooks({ registry, store }: CallModelDependencies, args: CallModelArgs): Promise<AskedByPlugins> {
+  return registry.tools.some(({ hook }) => hook) ? askedSoFar(store.usage, args, args.stepId) : {};
 }
 
 /** What plugins make of the messages that are to be answered, and the command that is one of them then. */
@@ -108,7 +116,8 @@ async function receive(
   agent: Agent,
   { entries, isAnswered }: { entries: StoredEntry[]; isAnswered: boolean },
 ) {
-  const hooks = createStepHooks(parts, agent, args);
+  const asking = { args: { ...args, callId: args.stepId }, agent, models: parts.models, store: parts.store };
+  const hooks = createStepHooks({ ...parts, host: hostsOfQuestions(asking, Context.current().cancellationSignal) }, agent, args);
   const received: Received = isAnswered ? { transcript: entries } : await receiveMessages({ ...parts, agent, hooks }, args, entries);
   const command = received.said === undefined ? await commandOf(parts.registry, agent, received.transcript, args) : undefined;
   return { ...received, command, hooks };
@@ -183,7 +192,8 @@ async function askModel(
   if (isFull(offer.agent, args, prompt)) return { outcome: 'compact', reason: 'full' };
   const { hooks } = offer;
   const asked = await changePrompt(hooks, stepId, askedIn(prompt), offer.available);
-  const affordable = args.tokensLeft === undefined ? {} : affordStep(args.tokensLeft, { ...prompt, instructions: asked.instructions, tools: asked.tools });
+  const tokensLeft = args.tokensLeft === undefined ? undefined : args.tokensLeft - tokensOf(await askedByHooks(parts, args));
+  const affordable = tokensLeft === undefined ? {} : affordStep(tokensLeft, { ...prompt, instructions: asked.instructions, tools: asked.tools });
   if ('needs' in affordable) return { outcome: 'unaffordable', needs: affordable.needs };
   const stamp = { turnId, stepId, attempt: info.attempt };
   await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
@@ -200,6 +210,10 @@ async function askModel(
   if (!answer) return { outcome: 'compact', reason: 'too-long' };
   const names = namesOf(asked.tools, offer.available);
   return settleAnswer(parts, { args, hooks, deltas, model: name, nameOf: (tool) => names.get(tool) ?? tool }, answer);
+}
+
+function tokensOf({ asked }: AskedByPlugins): number {
+  return asked ? asked.inputTokens + asked.outputTokens : 0;
 }
 
 function askedIn({ instructions, tools, transcript, compactions, recall }: StepPrompt): Prompt {

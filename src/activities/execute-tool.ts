@@ -12,7 +12,7 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
-import { usageOfCall } from '../tool-calls/ask/ask-model.ts';
+import { askedSoFar } from '../tool-calls/ask/asked-so-far.ts';
 import { runAgentTool } from '../tool-calls/run/agent-tools.ts';
 import { endClientCall, runClientTool } from '../tool-calls/run/run-client-tool.ts';
 import { runContainerTool } from '../tool-calls/run/run-container-tool.ts';
@@ -40,7 +40,7 @@ export function createExecuteTool(parts: Parts) {
     using progress = startProgress(args.callId);
     // Awaited, so that the heartbeats continue until the end.
     const end = await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
-    const told = { ...end, ...(await askedBy(store, args)) };
+    const told = { ...end, ...(await askedSoFar(store.usage, args, args.callId)) };
     if (told.outcome !== 'finished') return told;
     if (args.tool === PLAN_TOOL && !told.isError) return { ...told, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
     return args.share ? { ...told, ...(await subAgentOf(store, args.callId)) } : told;
@@ -121,16 +121,6 @@ function outputOf({ events }: ActivityDependencies['store'], { conversationId, c
     append: (written) => events.append(conversationId, written),
     onProblem: (error) => log.warn({ err: error }, 'output could not be stored as events'),
   });
-}
-
-/** What the questions of a call to the model have used, of all attempts at it. */
-async function askedBy(
-  { usage }: ActivityDependencies['store'],
-  { conversationId, callId, modelLeft }: ExecuteToolArgs,
-): Promise<Pick<ExecuteToolResult, 'asked'>> {
-  if (!modelLeft) return {};
-  const { calls, inputTokens, outputTokens, costUsd } = await usage.under(conversationId, usageOfCall(callId));
-  return calls === 0 ? {} : { asked: { inputTokens, outputTokens, costUsd } };
 }
 
 interface Claimed {

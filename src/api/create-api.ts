@@ -64,6 +64,8 @@ import { addPreviewLinkRoutes } from './ports/preview-links.ts';
 import { addPreviewRoutes } from './ports/preview-routes.ts';
 import { createPreviewSite } from './http/preview-site.ts';
 import { addTerminalRoutes } from './terminals/terminal-routes.ts';
+import { addPluginWebhookRoutes } from './webhooks/plugin-webhooks.ts';
+import { addPluginRequestRoute } from './webhooks/receive-request.ts';
 import { addWebhookDeliveryRoutes } from './webhooks/webhook-deliveries.ts';
 import { addWebhookRoutes } from './webhooks/webhooks.ts';
 import { addSignInPages } from './sign-ins/sign-in-pages.ts';
@@ -127,6 +129,8 @@ const ROUTES = [
   addWebhookDeliveryRoutes,
   addAgentRoutes,
   addPluginRoutes,
+  addPluginWebhookRoutes,
+  addPluginRequestRoute,
   addKeyRoutes,
   addLimitRoutes,
   addMemoryRoutes,

@@ -1,8 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** `lsk`: a key of the HTTP service. `lsl`: a link to one approval. `lsf`: a link to one file. `lsp`: a link to a port of a sandbox. */
-type Prefix = 'lsk' | 'lsl' | 'lsf' | 'lsp';
+/**
+ * `lsk`: a key of the HTTP service. `lsl`: a link to one approval. `lsf`: a link to one file. `lsp`: a link to a port of a sandbox. `lsw`: the address of a webhook
+ * of a plugin.
+ */
+type Prefix = 'lsk' | 'lsl' | 'lsf' | 'lsp' | 'lsw';
 
 /** A key as text: `lsk_<id>_<secret><checksum>`. Scanners for leaked secrets find it by its prefix, and a typing error by its checksum. */
 export interface KeyText {
@@ -17,7 +20,7 @@ const ID_LENGTH = 12;
 const SECRET_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 /** The lengths above. */
-const KEY = /^(lsk|lsl|lsf|lsp)_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+const KEY = /^(lsk|lsl|lsf|lsp|lsw)_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
 export function makeKeyText(prefix: Prefix = 'lsk'): KeyText {
   const [keyId, secret] = [randomText(ID_LENGTH), randomText(SECRET_LENGTH)];

@@ -7,9 +7,10 @@ import type { Store } from '../store/store.ts';
 import { createGrantCalls } from './grant-calls.ts';
 import { configureOptions, flagOf, nameOf, pluginConfig } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types/installation-types.ts';
+import { createPluginWebhookCalls } from './webhooks/plugin-webhook-calls.ts';
 
 /** Plugins of the installation: what the workers report about them and what operators set. */
-export function createPluginCalls(store: Pick<Store, 'plugins'>, by: AuditSource): Plugins {
+export function createPluginCalls(store: Pick<Store, 'plugins' | 'pluginWebhooks'>, by: AuditSource): Plugins {
   const list = async () => {
     const settings = new Map((await store.plugins.settings()).map((row) => [row.pluginId, row]));
     const states = new Map<string, PluginState>();
@@ -36,6 +37,7 @@ export function createPluginCalls(store: Pick<Store, 'plugins'>, by: AuditSource
     list,
     get,
     ...createGrantCalls(store, get, by),
+    ...createPluginWebhookCalls(store, get, by),
     async enable(id, given) {
       const enabled = flagOf('enabled', given);
       await store.plugins.enable((await get(id)).id, enabled, by);

@@ -11,7 +11,7 @@ import type { AsksForPlace, CountedTurn, NoPlace, PlaceActivities } from './plac
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
-import type { Usage } from './usage.ts';
+import type { AskedByPlugins, Usage } from './usage.ts';
 
 /** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
 export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
@@ -60,6 +60,8 @@ export interface CallModelArgs extends OfferLimits, AsksForPlace {
   storageLimit?: number;
   /** Tokens that may still be used. Present for sub-agents, for which a step is not begun that would use more. */
   tokensLeft?: number;
+  /** What is left of the budget for what plugins in the step ask the model; what is absent in it is not limited. Absent from earlier versions: they may ask nothing. */
+  modelLeft?: Pick<Share, 'tokens' | 'costUsd'>;
   /** The conversation has a budget of cost: a model whose price is not known is not called. */
   priceRequired?: true;
   /** The message whose `output`, which is in Postgres, the answer has to fit. Absent: that of the agent, if it has one. */
@@ -74,7 +76,7 @@ export interface CallModelArgs extends OfferLimits, AsksForPlace {
   accepts?: { messages: AcceptedMessage[]; status: ConversationStatus };
 }
 /** `accepted`: whether the messages of `accepts` are accepted. Absent without them, and from workers of earlier versions, which call the model without them. */
-export type CallModelResult = ModelOutcome & CountedTurn & { accepted?: boolean };
+export type CallModelResult = ModelOutcome & CountedTurn & { accepted?: boolean } & AskedByPlugins;
 export type ModelOutcome =
   | {
       outcome: 'answered';
@@ -129,10 +131,7 @@ export interface ExecuteToolArgs {
  * know whether it took effect. `interrupted`: it was ended on request. `suspended`: its code waits for calls that it made; `calls` are those that the workflow
  * does not know yet. `waitsFor`: the conversations of sub-agents that it waits for; `waitsForPlace`: the tree of conversations is full; `client`: for a client.
  */
-export type ExecuteToolResult = CallOutcome & {
-  /** What all questions that the tool has asked the model so far have used. */
-  asked?: Usage;
-};
+export type ExecuteToolResult = CallOutcome & AskedByPlugins;
 type CallOutcome =
   | (FinishedCall & { outcome: 'finished'; isError: boolean; kind?: 'behavior'; onlyNoted?: true; sandboxTier: SandboxTier })
   | { outcome: 'detached'; sandboxTier: SandboxTier }

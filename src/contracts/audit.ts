@@ -36,6 +36,8 @@ export const AUDIT_ACTIONS = [
   'plugin.grant',
   'plugin.reload',
   'plugin.revoke',
+  'plugin.webhook-add',
+  'plugin.webhook-remove',
   'schedule.change',
   'schedule.create',
   'schedule.remove',

@@ -1,5 +1,5 @@
 /** Prefixes of the ids that users and operators see. */
-export type IdPrefix = 'conv' | 'turn' | 'step' | 'cmp' | 'call' | 'msg' | 'sbx' | 'snap' | 'blob' | 'evt' | 'hook' | 'rewind';
+export type IdPrefix = 'conv' | 'turn' | 'step' | 'cmp' | 'call' | 'msg' | 'sbx' | 'snap' | 'blob' | 'evt' | 'hook' | 'req' | 'rewind';
 
 /** Crockford base 32. */
 export const ID_ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

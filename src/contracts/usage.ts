@@ -79,3 +79,8 @@ export function addUsage(first: Usage, second: Usage): Usage {
 function sum(first: number | undefined, second: number | undefined): number | undefined {
   return first === undefined && second === undefined ? undefined : (first ?? 0) + (second ?? 0);
 }
+
+/** What all questions of plugins to the model have used so far, in a step or during a call. */
+export interface AskedByPlugins {
+  asked?: Usage;
+}

@@ -2,11 +2,9 @@ import { createApiKeys } from './service/api-keys.ts';
 import { createRequestAnswers } from './service/request-answers.ts';
 import { createLimitRows } from './service/limits.ts';
 import { createUsageRows } from './service/usage.ts';
-import { createPreviewLinks } from './service/preview-links.ts';
-import { createApprovalLinks } from './service/approval-links.ts';
+import { createLinks } from './service/links.ts';
 import { createAudit } from './service/audit.ts';
 import { createClientCalls } from './service/client-calls.ts';
-import { createFileLinks } from './service/file-links.ts';
 import { createJudgements } from './service/judgements.ts';
 import { createFleet } from './service/fleet.ts';
 import { createHosts } from './service/hosts.ts';
@@ -104,10 +102,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     hosts: createHosts({ database, box }),
     fleet: createFleet(database),
     removal: createRemoval(parts),
-    approvalLinks: createApprovalLinks(parts),
+    ...createLinks(parts),
     clientCalls: createClientCalls(parts),
-    fileLinks: createFileLinks(parts),
-    previewLinks: createPreviewLinks(parts),
     signIns: createSignIns({ database, box }),
     temporalHome: createTemporalHome(parts),
     pools: createPools(parts),

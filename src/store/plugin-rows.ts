@@ -1,5 +1,6 @@
 import type { PermissionBound } from '../contracts/agent.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import type { OfferedWebhook } from '../contracts/plugins/webhook.ts';
 
 /** The owner of a plugin's entries: a conversation, a user, a user in a conversation, or the plugin in its tenant. */
 export interface PluginShelf {
@@ -52,6 +53,8 @@ export interface PluginReport {
   /** Version of the configuration that the plugin uses. */
   configVersion?: number;
   alerts: { level: 'info' | 'warning' | 'error'; text: string; at: string }[];
+  /** Functions that outside systems call. */
+  webhooks?: OfferedWebhook[];
   error?: string;
 }
 

@@ -5,6 +5,7 @@ import { ownSandboxIdOf } from '../plugins/dialects/shared/python/own-sandboxes.
 import type { Registry } from '../plugins/registry/registry.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
+import { deliverRequests } from '../tool-calls/tasks/deliver-requests.ts';
 import { createAnswerTask, type TaskParts } from '../tool-calls/tasks/answer-task.ts';
 import { fireTimers } from '../tool-calls/tasks/fire-timers.ts';
 
@@ -15,16 +16,20 @@ const RETRY_MS = 10_000;
 const MOST_RESTING = 10_000;
 
 interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
-  store: TaskParts['store'] & Pick<Store, 'sandboxes'>;
+  store: TaskParts['store'] & Pick<Store, 'sandboxes' | 'pluginWebhooks'>;
   registry: Registry;
   sandboxes: Pick<Sandboxes, 'hostId'>;
   log: Logger;
 }
 
-/** Does what tasks of plugins ask in their sandboxes on this host, and gives timers that are due to their conversations, until it is stopped. */
+/**
+ * Does what tasks of plugins ask in their sandboxes on this host, gives timers that are due to their conversations, and requests of outside systems to plugins, until it
+ * is stopped.
+ */
 export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   const { log } = parts;
   const answer = createAnswerTask(parts);
+  const ended = new AbortController();
   const atWork = new Map<string, Promise<void>>();
   const restsUntil = new RecentMap<string, number>(MOST_RESTING);
   /** Work that takes long, or fails, does not keep the other work waiting. */
@@ -41,6 +46,11 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   };
   const look = async () => {
     begin('timers', {}, () => fireTimers(parts));
+    begin('webhooks', {}, async () => {
+      for (const place of await parts.store.pluginWebhooks.due()) {
+        begin(`webhooks ${place.pluginId} ${place.tenantId}`, { plugin: place.pluginId }, () => deliverRequests({ ...parts, signal: ended.signal }, place));
+      }
+    });
     for (const { sandboxId, pluginId, tenantId } of await running(parts)) {
       begin(sandboxId, { plugin: pluginId, sandboxId }, async () => parts.registry.plugin(pluginId)?.answerTasks?.(tenantId, answer));
     }
@@ -52,6 +62,7 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   });
   return {
     async stop() {
+      ended.abort();
       await rounds.stop();
       await Promise.all(atWork.values());
     },

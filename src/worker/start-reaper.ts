@@ -16,7 +16,10 @@ const SKILLS_KEPT_DAYS = 30;
 const ATTEMPTS_KEPT_MS = 7 * 24 * 60 * 60_000;
 
 interface ReaperParts {
-  store: Pick<Store, 'pluginStore' | 'pluginTimers' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers' | 'skills' | 'media'>;
+  store: Pick<
+    Store,
+    'pluginStore' | 'pluginTimers' | 'pluginWebhooks' | 'sandboxes' | 'conversations' | 'removal' | 'webhooks' | 'requestAnswers' | 'skills' | 'media'
+  >;
   sandboxes: Sandboxes;
   log: Logger;
   config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS' | 'LONGSHORE_RETENTION'>>;
@@ -56,6 +59,7 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
     await sweepMedia(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'attachments that nothing uses could not be removed'));
     await store.pluginStore.sweep().catch((error: unknown) => log.warn({ err: error }, 'old entries of plugins could not be removed'));
     await store.pluginTimers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old timers of plugins could not be removed'));
+    await store.pluginWebhooks.sweep().catch((error: unknown) => log.warn({ err: error }, 'old requests of webhooks could not be removed'));
   };
   const reap = () => {
     round = reapOnce(round);

@@ -63,7 +63,7 @@ export function attachCall(running: RunningConversation, place: StepPlace, call:
       unwatch();
       // A tool that runs beside the worker may have woken the sandbox, to put a file there.
       if (needsSandbox || end.sandboxTier === 'running') data.sandboxTier = end.sandboxTier;
-      if (end.asked) countAsked(data, callId, end.asked);
+      countAsked(data, callId, end.asked);
       if (end.outcome === 'finished') takeFacts(data, callId, end);
       return leave(running, attached, end);
     },

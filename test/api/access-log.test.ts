@@ -128,6 +128,7 @@ test('the log has nothing of what callers send: no address, key, token, path, qu
   await post(`/v1/conversations/${id}/download-links`, { path: CANARY });
   await fetch(`${service.url}/files/download/lsf_${CANARY}`);
   await fetch(`${service.url}/approve/lsl_${CANARY}`);
+  await post(`/plugin-webhooks/lsw_${CANARY}`, { a: CANARY });
   await fetch(`${service.url}/oauth/sign-in/${CANARY}`);
   await fetch(`${service.url}/oauth/callback?state=${CANARY}&code=${CANARY}`, { headers: { cookie: `longshore_sign_in=${CANARY}` } });
   await fetch(`${service.url}/codec/${key.authorization.slice('Bearer '.length)}/decode`, { method: 'POST', headers, body: '{"payloads": []}' });
@@ -136,7 +137,7 @@ test('the log has nothing of what callers send: no address, key, token, path, qu
   expect(await sendRaw(`GET /%zz${CANARY} HTTP/1.1`)).toContain('400 Bad Request');
   expect(await sendRaw(`GET /healthz?${CANARY} HTTP/1.1`)).toContain('200 OK');
   expect(await sendRaw(CANARY)).toContain('400 Bad Request');
-  await until(async () => accesses().length >= before + 14, 'all requests have their lines');
+  await until(async () => accesses().length >= before + 15, 'all requests have their lines');
   expect(
     accesses()
       .slice(before)
@@ -149,6 +150,7 @@ test('the log has nothing of what callers send: no address, key, token, path, qu
     '/v1/conversations/:id/download-links',
     '/files/download/:token',
     '/approve/:token',
+    '/plugin-webhooks/:token',
     '/oauth/sign-in/:link',
     '/oauth/callback',
     '/codec/decode',

@@ -66,6 +66,10 @@ async function makeThings(): Promise<Record<string, string>> {
   await until(async () => (await longshore.plugins.list()).length > 0, 'a worker reports its plugin');
   const [plugin] = await longshore.plugins.list();
   const { webhookId } = await longshore.webhooks.create({ url: 'https://nowhere.example' });
+  const offered = { name: './gate', health: 'loaded' as const, pluginId: 'harbour-gate', tools: [], permissions: {}, alerts: [] };
+  await installation.store.plugins.report('host-1', { ...offered, webhooks: [{ endpoint: 'github', name: '', description: '' }] });
+  const receiver = await longshore.plugins.addWebhook('harbour-gate', { endpoint: 'github' });
+  const ended = await longshore.plugins.addWebhook('harbour-gate', { endpoint: 'github' });
   await startCommand(chat.id, 'server', 'exec python3 -m http.server 8000 --bind 127.0.0.1');
   const served = `${service.url}/v1/conversations/${chat.id}/ports/8000/made.txt`;
   await until(async () => (await fetch(served, { headers })).status === 200, 'its server listens');
@@ -78,6 +82,9 @@ async function makeThings(): Promise<Record<string, string>> {
     'schedules.id': `real-${name}`,
     'plugins.id': plugin?.id ?? 'nothing',
     'webhooks.id': webhookId,
+    'plugins.webhooks.id': 'harbour-gate',
+    webhookId: ended.webhookId,
+    token: receiver.path.slice(receiver.path.lastIndexOf('/') + 1),
     callId: (await pending())[0]?.callId ?? '',
     'tools.id': opener.id,
     'tools.callId': (await waiting())[0]?.callId ?? '',

@@ -100,6 +100,11 @@ test.each([
     () => longshore.giveResult(conversationId, { callId: 'c', result: { at: [new Date(0)], none: undefined } as never }),
     `options of giveResult.result.at.0: it is an object. ${JSON_ONLY}`,
   ],
+  [
+    () => longshore.plugins.addWebhook('gate', { endpoint: 'ship', tenat: 'a' } as never),
+    'options of plugins.addWebhook: "tenat" is no option. Use endpoint, tenant',
+  ],
+  [() => longshore.plugins.removeWebhook('gate', 5 as never), 'webhookId: it is 5. Give a text'],
   [() => longshore.import(chunks(5)), 'archive: it is 5. Give a stream of bytes, such as createReadStream(file)'],
 ])('what is wrong is named: %#', async (call, message) => {
   await expect(call()).rejects.toThrow(message);

@@ -26,7 +26,11 @@ test('the sandboxes of plugins that run on this host are visited, and one that t
   };
   const rows = [row('bell', 'slow'), row('bell', 'broken'), row('bell', 'forged', 'sbx_of_a_conversation'), row('absent', 'a'), row('bell', 'quick')];
   const serving = startPluginTasks({
-    store: { sandboxes: { list: async (filter: object) => (asked.push(filter), rows) }, pluginTimers: { due: async () => [] } },
+    store: {
+      sandboxes: { list: async (filter: object) => (asked.push(filter), rows) },
+      pluginTimers: { due: async () => [] },
+      pluginWebhooks: { due: async () => [] },
+    },
     registry: { tools: [{ isolation: 'own' }], plugin: (id: string) => (id === 'bell' ? plugin : undefined) },
     sandboxes: { hostId: 'host-1' },
     agents: new Map(),

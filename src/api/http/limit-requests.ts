@@ -7,7 +7,8 @@ export function limitRequests(api: Api, limit: RequestLimiter): void {
   api.decorateRequest('held');
   api.addHook('onRequest', async (request) => {
     const caller = request.caller as FastifyRequest['caller'] | undefined;
-    if (caller) await limit(request);
+    // Who floods an address of a plugin uses up its own limit only, and keeps no other caller of the tenant out.
+    if (caller && request.routeOptions.config.link !== 'plugin') await limit(request);
     else request.held = [];
   });
 }

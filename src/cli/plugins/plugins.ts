@@ -8,6 +8,7 @@ import type { AddOptions } from './add/add-plugin.ts';
 import { oneMore } from '../output/one-more.ts';
 import { configurePlugin, type ConfigOptions } from './configure-plugin.ts';
 import { grantPermissions, revokePermissions, type GrantOptions } from './grant-permissions.ts';
+import { pluginWebhooks, type WebhookOptions } from './plugin-webhooks.ts';
 import { describePlugin, listPlugins, whoFollows } from './show-plugins.ts';
 import { wholeNumber } from '../output/whole-number.ts';
 
@@ -27,6 +28,7 @@ export function pluginsCommand(cli: Cli): Command {
   });
   addChanges(command, cli);
   addGrants(command, cli);
+  addWebhooks(command, cli);
   command
     .command('check')
     .description('Load the plugin of a directory in a compartment and show its tools, permissions and problems')
@@ -135,6 +137,18 @@ function addGrants(command: Command, cli: Cli): void {
       .option('--json', 'as JSON')
       .action((id: string, options: GrantOptions) => lazily(cli, (longshore) => change(cli, longshore, id, options)));
   }
+}
+
+function addWebhooks(command: Command, cli: Cli): void {
+  command
+    .command('webhooks')
+    .description('List the addresses at which outside systems reach a plugin, make one, or end one')
+    .argument('<id>')
+    .option('--add <endpoint>', 'make an address for this webhook of the plugin; it is shown once')
+    .option('--tenant <tenant>', 'with --add: whose plugin gets the requests (default: default)')
+    .option('--remove <webhookId>', 'end an address; requests that wait for it are not delivered')
+    .option('--json', 'as JSON')
+    .action((id: string, options: WebhookOptions) => lazily(cli, (longshore) => pluginWebhooks(cli, longshore, id, options)));
 }
 
 /** All of this is in Postgres, so Temporal need not be available. */

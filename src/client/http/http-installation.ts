@@ -15,10 +15,14 @@ import {
 } from '../client-arguments.ts';
 import type { Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../types/schedule-types.ts';
 import type { LimitsOf } from '../../contracts/limits.ts';
+import type { PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { AuditLog, Keys, Plugins, PluginState, TenantLimits } from '../types/installation-types.ts';
+import { addWebhookOptions, webhookIdOf } from '../webhooks/plugin-webhook-calls.ts';
 import type { HttpLink } from './http-link.ts';
+
+type MadeWebhook = PluginWebhook & { path: string; url: string };
 
 const POST = 'POST' as const;
 const part = (text: string) => encodeURIComponent(text);
@@ -64,6 +68,14 @@ export function createHttpPlugins(link: HttpLink): Plugins {
     async revoke(id, permissions) {
       const body = permissions === undefined ? {} : { permissions: grantsOf(permissions) };
       return ((await link.json(at(id, '/revocations'), { method: POST, body })) as { permissions: PermissionBound }).permissions;
+    },
+    webhooks: async (id) => ((await link.json(at(id, '/webhooks'))) as { webhooks: PluginWebhook[] }).webhooks,
+    async addWebhook(id, options) {
+      const { url: _url, ...made } = (await link.json(at(id, '/webhooks'), { method: POST, body: addWebhookOptions(options) })) as MadeWebhook;
+      return made;
+    },
+    async removeWebhook(id, webhookId) {
+      await link.json(at(id, `/webhooks/${part(webhookIdOf(webhookId))}`), { method: 'DELETE' });
     },
   };
 }

@@ -3,6 +3,7 @@ import type { ApiKey, Scope } from '../../contracts/api-key.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Limits, LimitsOf } from '../../contracts/limits.ts';
+import type { PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { UsageGroup } from '../../contracts/usage.ts';
 import type { KeptPluginReport } from '../../store/plugin-rows.ts';
 
@@ -54,6 +55,15 @@ export interface Plugins {
   grant(id: string, permissions: PermissionBound | 'asked'): Promise<PermissionBound>;
   /** Revokes permissions; without `permissions`, all of them. Returns the permissions that were revoked. */
   revoke(id: string, permissions?: PermissionBound): Promise<PermissionBound>;
+  /** The addresses at which outside systems reach functions of the plugin, of all tenants, oldest first. */
+  webhooks(id: string): Promise<PluginWebhook[]>;
+  /**
+   * Makes an address for a function that the plugin has mounted as a webhook. `path` is below the address of the HTTP service; who knows it can send requests, and
+   * it is shown only now. `tenant`: whose plugin gets them; default `default`.
+   */
+  addWebhook(id: string, options: { endpoint: string; tenant?: string }): Promise<PluginWebhook & { path: string }>;
+  /** Ends an address at once. Requests that wait for it are not delivered. */
+  removeWebhook(id: string, webhookId: string): Promise<void>;
 }
 
 export interface CreateKeyOptions {

@@ -37,6 +37,18 @@ export const SERVICE_ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
+  PLUGIN_WEBHOOK_NOT_FOUND: {
+    message: 'Plugin "{plugin}" has no webhook "{webhookId}". List them with: longshore plugins webhooks {plugin}',
+    httpStatus: 404,
+    retryable: false,
+  },
+  PLUGIN_WEBHOOK_LIMIT: {
+    message:
+      'Plugin "{plugin}" has {limit} webhooks of the tenant {tenant}, as many as it may. Remove one with: longshore plugins webhooks {plugin} --remove <id>',
+    httpStatus: 409,
+    retryable: false,
+  },
+  PLUGIN_WEBHOOK_BUSY: { message: 'This webhook takes no request now: {problem}. Send it again in {retryAfter} s', httpStatus: 429, retryable: true },
   ROUTE_NOT_FOUND: { message: 'No route {method} {path}. /openapi.json lists the routes', httpStatus: 404, retryable: false },
   BODY_TOO_LARGE: { message: 'The body of the request has more than {limit} bytes. Send less, or put it into a file', httpStatus: 413, retryable: false },
   STREAM_LIMIT: {

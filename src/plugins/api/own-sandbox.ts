@@ -7,8 +7,8 @@ export interface OwnSandbox {
    * @param isBegun the call may have started something there already: when the files are gone, this throws SANDBOX_LOST, and makes no other sandbox
    */
   open(tenantId: string, isBegun: boolean): Promise<{ handle: WorkerHandle; held: boolean }>;
-  /** The sandbox of a tenant; undefined when there is none. */
-  find(tenantId: string): Promise<{ filesLostAt?: string } | undefined>;
+  /** The sandbox of a tenant, and since when it has its files; undefined when there is none. */
+  find(tenantId: string): Promise<{ createdAt: string; filesLostAt?: string } | undefined>;
   /** Drops a handle whose container is gone. */
   forget(tenantId: string): void;
 }

@@ -4,6 +4,7 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { AnswerTask } from './task-question.ts';
 import type { PluginStore } from './tool-context.ts';
 import type { Tool } from './tool.ts';
+import type { Delivered, WebhookDelivery } from './webhook-request.ts';
 
 /** The name of the style in which a plugin was written. */
 export type Dialect = string;
@@ -81,6 +82,8 @@ export interface PluginDetails {
   selectTools?(conversation: PluginConversation): Promise<string[] | undefined>;
   /** How long `promptText` and `selectTools` may take. Only for a plugin whose sandbox may have to be started first; others have 2 seconds. */
   hookTimeoutMs?: number;
+  /** How long `load` and `updateConfig` may take. Only for a plugin that needs a sandbox to say what it offers with a configuration; others have 30 seconds. */
+  changeTimeoutMs?: number;
   /** Code in an isolated process may return `{ tools, alerts }`, which replace those of its definition. */
   load?(host: PluginHost): Promise<void>;
   unload?(): Promise<void>;
@@ -89,6 +92,8 @@ export interface PluginDetails {
   setNetwork?(hosts: readonly string[]): Promise<void>;
   /** Answers what tasks in its sandbox of a tenant, which runs on this host, ask now. Only for plugins in sandboxes of their own. */
   answerTasks?(tenantId: string, answer: AnswerTask): Promise<void>;
+  /** Gives a request of an outside system to its function, in its sandbox of the tenant, which is made or woken for it. Only for plugins in sandboxes of their own. */
+  receive?(delivery: WebhookDelivery): Promise<Delivered>;
   /** Set by the host for plugins in isolated processes: true while these are ended because no conversation uses the plugin. */
   isAsleep?(): boolean;
 }

@@ -1,5 +1,8 @@
-import type { JsonObject } from '../../contracts/json.ts';
+import type { Json, JsonObject } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
+import type { MethodCall } from '../../sandbox/api/methods.ts';
+import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
+import type { ServerQuestion } from './server-question.ts';
 
 /**
  * Where plugins take part in a step. `received`: a message of the user has come; `asking`: the model is asked next; `answered`: it has answered; `sending`: its
@@ -27,6 +30,8 @@ export interface HookQuestion {
   conversation: Record<'conversationId' | 'userId' | 'tenantId' | 'agentId', string>;
   /** What the handlers may change. */
   value: JsonObject;
+  /** Follows what the handlers ask during the question, in the sandbox of this handle; `answer` makes the answers. */
+  answering(this: void, handle: WorkerHandle, answer: (question: ServerQuestion) => Promise<Json>): (call: MethodCall) => void;
 }
 
 export interface HookReply {

@@ -2,8 +2,11 @@ import type { Json } from '../../contracts/json.ts';
 import type { PluginTimer } from '../../contracts/plugins/timer.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 
-/** What a task of a plugin wants outside of calls. The conversation is the one that the plugin names, and is not checked. */
-export type TaskWish = { conversationId: string } & (
+/** What a task of a plugin wants outside of calls. `conversations`: to know the open ones that have it. */
+export type TaskWish = ConversationWish | { what: 'conversations' };
+
+/** The conversation is the one that the plugin names, and is not checked. */
+export type ConversationWish = { conversationId: string } & (
   | { what: 'send'; parts: ContentPart[] }
   | { what: 'note'; text: string; wake: boolean }
   | { what: 'set-timer'; timer: Omit<PluginTimer, 'timerId'> }

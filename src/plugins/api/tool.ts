@@ -3,6 +3,7 @@ import type { ClientTool } from '../../contracts/client-tool.ts';
 import type { JsonObject, Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { OwnSandbox } from './own-sandbox.ts';
+import type { OfferedWebhook } from '../../contracts/plugins/webhook.ts';
 import type { StepHook } from './step-hook.ts';
 import type { PluginStore, ToolContext } from './tool-context.ts';
 
@@ -79,6 +80,8 @@ export interface Tool {
   isCommand?: true;
   /** It takes part in steps, where nothing calls it as a tool. Set by Longshore. */
   hook?: StepHook;
+  /** Outside systems call it, where nothing calls it as a tool. Set by Longshore. */
+  webhook?: OfferedWebhook;
   /** The sandbox of `context.sandbox` for a tool with the isolation `own`. Set by Longshore. */
   ownSandbox?: OwnSandbox;
   execute(input: JsonObject, context: ToolContext): Promise<ToolResult>;

@@ -103,9 +103,9 @@ export async function stopInstance({ plugin }: PluginInstance, log: Logger): Pro
 }
 
 /** A hook is code of the plugin, which may throw anything or never end. */
-async function run({ id, dialect }: Plugin, hook: Hook, work: () => Promise<void> | undefined): Promise<void> {
+async function run({ id, dialect, changeTimeoutMs = HOOK_TIMEOUT_MS }: Plugin, hook: Hook, work: () => Promise<void> | undefined): Promise<void> {
   try {
-    await inTime(work(), HOOK_TIMEOUT_MS, () => new Error(`it took longer than ${HOOK_TIMEOUT_MS} ms`));
+    await inTime(work(), changeTimeoutMs, () => new Error(`it took longer than ${changeTimeoutMs} ms`));
   } catch (error) {
     if (isFailure(error, 'PLUGIN_INVALID')) throw error;
     throw pluginInvalid(

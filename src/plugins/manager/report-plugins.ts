@@ -80,6 +80,7 @@ function healthOf({ id }: Plugin, household: Household, atWork: Plugin[]): Plugi
 
 function factsOf(plugin: Plugin, instances: ManagedSource['instances']): Omit<PluginReport, 'name' | 'health'> {
   const { id, version, dialect, description, tools, environment, alerts, configSchema } = plugin;
+  const webhooks = tools.flatMap(({ webhook }) => webhook ?? []);
   const instance = instances.find((candidate) => candidate.plugin === plugin);
   return {
     pluginId: id,
@@ -89,6 +90,7 @@ function factsOf(plugin: Plugin, instances: ManagedSource['instances']): Omit<Pl
     tools: tools.map((tool) => tool.id),
     permissions: permissionsOf(tools, environment),
     alerts,
+    ...(webhooks.length > 0 && { webhooks }),
     ...(configSchema && { configSchema }),
     ...(instance && { configVersion: instance.configVersion }),
     ...(instance && plugin.isAsleep?.() && { asleep: true as const }),

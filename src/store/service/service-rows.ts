@@ -3,6 +3,7 @@ import type { ApprovalLinkRows } from './approval-links.ts';
 import type { AuditRows } from './audit.ts';
 import type { ClientCallRows } from './client-calls.ts';
 import type { FileLinkRows } from './file-links.ts';
+import type { PluginWebhookRows } from './plugin-webhooks.ts';
 import type { PreviewLinkRows } from './preview-links.ts';
 import type { FleetRows } from './fleet.ts';
 import type { HostRows } from './hosts.ts';
@@ -39,4 +40,6 @@ export interface ServiceRows {
   fileLinks: FileLinkRows;
   /** Links to ports of sandboxes for browsers. */
   previewLinks: PreviewLinkRows;
+  /** Addresses at which outside systems reach functions of plugins, and their requests. */
+  pluginWebhooks: PluginWebhookRows;
 }

@@ -5,10 +5,12 @@ import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { HookPoint, HookReply, StepHook } from '../../plugins/api/step-hook.ts';
+import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
+import type { HookPoint, HookQuestion, HookReply, StepHook } from '../../plugins/api/step-hook.ts';
 import { decide } from '../../plugins/approval/decide.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import type { Store } from '../../store/store.ts';
+import { answerQuestions } from '../run/answer-questions.ts';
 import { sendFromHooks, type SentByHooks } from './send-from-hooks.ts';
 
 /** The sandbox of a plugin may have to be started first. */
@@ -46,9 +48,11 @@ interface Parts {
   store: Pick<Store, 'events' | 'transcript'>;
   registry: Registry;
   log: Logger;
+  /** What handlers may use for their n-th question. */
+  host: (number: number) => HostOfQuestion;
 }
 
-export function createStepHooks({ store, registry, log }: Parts, agent: Agent, args: CallModelArgs): StepHooks {
+export function createStepHooks({ store, registry, log, host }: Parts, agent: Agent, args: CallModelArgs): StepHooks {
   const { conversationId, userId, tenantId, agentId } = args;
   const conversation = { conversationId, userId, tenantId, agentId };
   const handlers = registry.forAgent(agent).filter((tool): tool is Handler => tool.hook !== undefined && decide(agent, tool, {}).decision !== 'deny');
@@ -63,10 +67,17 @@ export function createStepHooks({ store, registry, log }: Parts, agent: Agent, a
         const [{ hook, id: tool, pluginId }] = group;
         const key = `hook_${id}_${point}_${index}`;
         const execId = digest === undefined ? key : `${key}_${digest}`;
+        let isOver = false;
+        const answering: HookQuestion['answering'] = (handle, answer) =>
+          answerQuestions(handle, {
+            ask: ({ what, args: given, number }) => answer({ what, args: given, ...host(number) }),
+            commandsOf: () => ({}),
+            isOver: () => isOver,
+          });
         try {
           const asked = hook.run(
             group.map((each) => each.hook.handler),
-            { point, execId, conversation, value: hooked.value },
+            { point, execId, conversation, value: hooked.value, answering },
           );
           const reply = await inTime(asked, HOOK_TIMEOUT_MS, () => new Error(`it did not answer within ${HOOK_TIMEOUT_MS} ms`));
           kept.push(reply);
@@ -76,6 +87,8 @@ export function createStepHooks({ store, registry, log }: Parts, agent: Agent, a
         } catch (error) {
           log.warn({ plugin: pluginId, conversationId, point, err: error }, 'a plugin failed to take part in a step');
           if (group.some((each) => each.hook.stopsOnFailure)) return { ...hooked, stoppedBy: pluginId };
+        } finally {
+          isOver = true;
         }
       }
       return hooked;

@@ -6,6 +6,7 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { MAX_VALUE_BYTES, refusedAnswer } from '../results/method-answer.ts';
 import { redact } from '../results/redact.ts';
 
+type Asked = Omit<SandboxedQuestion, keyof Commands | 'send' | 'note'>;
 type Commands = Pick<ToolSandbox, 'exec' | 'runCode' | 'start'>;
 
 /** As a tool's run, but its messages to the conversation are not numbered yet. */
@@ -18,10 +19,11 @@ export interface NumberedRequest extends Omit<NonNullable<Parameters<ToolSandbox
   ask?: NumberedRun['ask'];
 }
 
-export interface Questions {
-  ask: NumberedRun['ask'];
+/** `More`: what each question has besides. */
+export interface Questions<More = Commands> {
+  ask: (question: Asked & More) => Promise<Json>;
   /** Commands that are named after a question: when the question is repeated, it attaches to the commands that it started. */
-  commandsOf: (number: number) => Commands;
+  commandsOf: (number: number) => More;
   /** True when the attempt has ended and can no longer answer; the next attempt gets the question. */
   isOver: () => boolean;
 }
@@ -30,7 +32,10 @@ export interface Questions {
 const QUESTION = 'longshore:context';
 
 /** Answers the questions of a tool in the sandbox to its worker. A question that is repeated while its answer is being made is not processed twice. */
-export function answerQuestions(handle: WorkerHandle, { ask, commandsOf, isOver }: Questions): (call: MethodCall) => void {
+export function answerQuestions<More = Commands>(
+  handle: Pick<WorkerHandle, 'answerMethod'>,
+  { ask, commandsOf, isOver }: Questions<More>,
+): (call: MethodCall) => void {
   const answers = new Map<number, Promise<MethodAnswer>>();
   const deliver = async ({ execId, number }: MethodCall, answer: Promise<MethodAnswer>): Promise<void> => {
     const given = await answer;
@@ -47,10 +52,7 @@ export function answerQuestions(handle: WorkerHandle, { ask, commandsOf, isOver 
   };
 }
 
-async function answerOf(
-  { tool, number, repeated, arguments: { what, args } }: MethodCall,
-  ask: (question: Omit<SandboxedQuestion, keyof Commands | 'send' | 'note'>) => Promise<Json>,
-): Promise<MethodAnswer> {
+async function answerOf({ tool, number, repeated, arguments: { what, args } }: MethodCall, ask: (question: Asked) => Promise<Json>): Promise<MethodAnswer> {
   if (tool !== QUESTION) return refusedAnswer('NOT_ALLOWED', 'The code of a plugin cannot call tools of the conversation; it uses its context.');
   if (typeof what !== 'string' || !Array.isArray(args)) return refusedAnswer('MALFORMED', 'A question is an object of what and args.');
   try {

@@ -6,7 +6,7 @@ import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
 import { openConversation, ownSandboxOf, type ToolRun } from './tool-run.ts';
 import type { CallSandbox } from './tool-sandbox.ts';
-import { askModel } from '../ask/ask-model.ts';
+import { askModel, type AskParts } from '../ask/ask-model.ts';
 import { saidSoFar } from '../ask/said-so-far.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { filesFor } from './tool-files.ts';
@@ -55,11 +55,12 @@ function toolSandbox(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal, at
   };
 }
 
+export interface Asking extends Pick<AskParts, 'args' | 'agent' | 'models'> {
+  store: Pick<ToolRun['store'], 'usage' | 'transcript'>;
+}
+
 /** What a plugin in a sandbox of its own, or an MCP server, may use for its n-th question. */
-export function hostsOfQuestions(
-  { args, agent, models, store }: Pick<ToolRun, 'args' | 'agent' | 'models' | 'store'>,
-  signal: AbortSignal,
-): (number: number) => HostOfQuestion {
+export function hostsOfQuestions({ args, agent, models, store }: Asking, signal: AbortSignal): (number: number) => HostOfQuestion {
   const { activityId, attempt } = Context.current().info;
   // One after the other: each question knows what those before it have used, and a plugin that asks often reads the transcript no more than once at a time.
   const { inTurn } = createTurns();

@@ -3,7 +3,7 @@ import type { Agent } from '../../contracts/agent.ts';
 import type { Json, JsonObject } from '../../contracts/json.ts';
 import { TOO_MANY_TIMERS, type PluginTimer } from '../../contracts/plugins/timer.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
-import { TaskRefused, type AnswerTask, type TaskQuestion, type TaskWish } from '../../plugins/api/task-question.ts';
+import { TaskRefused, type AnswerTask, type ConversationWish, type TaskQuestion } from '../../plugins/api/task-question.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { PluginInConversation } from '../../store/conversation/plugin-timers.ts';
 import type { Store } from '../../store/store.ts';
@@ -20,23 +20,28 @@ export interface TaskParts {
 
 /** What tasks of a plugin may give to a conversation within an hour. */
 const MOST_AN_HOUR = 100;
+/** The newest conversations of each agent, of which those that are open are listed. */
+const MOST_LISTED = 1_000;
 
 /** Answers what tasks of plugins in Python ask, outside of calls. */
 export function createAnswerTask(parts: TaskParts): AnswerTask {
   const allowance = createAllowance(MOST_AN_HOUR);
   return async (question) => {
-    const { pluginId, wish } = question;
-    const turnId = await turnOf(parts, question);
+    const { pluginId, tenantId, wish } = question;
+    if (wish.what === 'conversations') return (await conversationsWith(parts, pluginId, tenantId)).map((each) => ({ ...each }));
+    const turnId = await turnOf(parts, { ...question, wish });
     const given = wish.what === 'send' ? wish.parts.length : wish.what === 'note' ? 1 : 0;
     if (!allowance.take(`${pluginId} ${wish.conversationId}`, question.id, given)) {
       throw new TaskRefused(`tasks of a plugin can give ${MOST_AN_HOUR} messages and notes an hour to a conversation, and these were given`);
     }
-    return fulfil(parts, question, turnId);
+    return fulfil(parts, { ...question, wish }, turnId);
   };
 }
 
+type Wished = Omit<TaskQuestion, 'wish'> & { wish: ConversationWish };
+
 /** The newest turn of the conversation that a task names. @throws TaskRefused where the plugin has no business in it */
-async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenantId, wish: { conversationId } }: TaskQuestion): Promise<string> {
+async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenantId, wish: { conversationId } }: Wished): Promise<string> {
   const row = await store.conversations.get(conversationId);
   // Of a conversation of another tenant, it learns nothing.
   if (row?.tenantId !== tenantId) throw new TaskRefused(`there is no conversation "${conversationId}"`);
@@ -48,6 +53,18 @@ async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenant
   return turnId;
 }
 
+/** The open conversations of a tenant whose agents have the plugin, newest first. */
+async function conversationsWith(
+  { store, registry, agents }: TaskParts,
+  pluginId: string,
+  tenantId: string,
+): Promise<{ conversationId: string; agentId: string }[]> {
+  const having = [...agents.values()].filter((agent) => hasPlugin(registry, agent, pluginId));
+  const rows = await Promise.all(having.map(({ id: agentId }) => store.conversations.list({ tenantId, agentId, limit: MOST_LISTED })));
+  const open = rows.flat().filter(({ state }) => state !== 'closed');
+  return open.map(({ conversationId, agentId }) => ({ conversationId, agentId }));
+}
+
 function hasPlugin(registry: Pick<Registry, 'forAgent'>, agent: Agent, pluginId: string): boolean {
   try {
     return registry.forAgent(agent).some((tool) => tool.pluginId === pluginId);
@@ -57,7 +74,7 @@ function hasPlugin(registry: Pick<Registry, 'forAgent'>, agent: Agent, pluginId:
   }
 }
 
-async function fulfil(parts: TaskParts, { pluginId, id, wish }: TaskQuestion, turnId: string): Promise<Json> {
+async function fulfil(parts: TaskParts, { pluginId, id, wish }: Wished, turnId: string): Promise<Json> {
   const { conversationId } = wish;
   const { pluginTimers } = parts.store;
   const place = { pluginId, conversationId };
@@ -100,7 +117,11 @@ interface Origin {
   turnId: string;
 }
 
-async function sendParts({ store }: TaskParts, { conversationId, parts }: TaskWish & { what: 'send' }, { pluginId, id, turnId }: Origin): Promise<void> {
+async function sendParts(
+  { store }: TaskParts,
+  { conversationId, parts }: ConversationWish & { what: 'send' },
+  { pluginId, id, turnId }: Origin,
+): Promise<void> {
   for (const part of parts) refuseUnfit(part);
   for (const [index, part] of parts.entries()) {
     const data = { callId: `task-${id}`, tool: pluginId, index, part: { ...part } };

@@ -16,8 +16,12 @@ export function modelLeft(data: ConversationData, callId: string, nowMs: number)
   });
 }
 
-/** Counts what the questions of a call to the model have used so far. A call that is attached to several times tells all of it each time. */
-export function countAsked(data: ConversationData, callId: string, asked: Usage): void {
+/**
+ * Counts what the questions of a call or step to the model have used so far; absent: it has asked none. A call that is attached to several times tells all of it each
+ * time.
+ */
+export function countAsked(data: ConversationData, callId: string, asked: Usage | undefined): void {
+  if (!asked) return;
   const counted = countedOf(data, callId);
   data.tokensUsed += asked.inputTokens + asked.outputTokens - counted.inputTokens - counted.outputTokens;
   countCost(data, { ...asked, ...(typeof asked.costUsd === 'number' && { costUsd: asked.costUsd - (counted.costUsd ?? 0) }) });

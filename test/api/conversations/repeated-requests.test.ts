@@ -115,7 +115,15 @@ test('input to a command is a stream that cannot be compared, and is refused wit
 test('every POST that changes something takes an Idempotency-Key', () => {
   const { paths = {} } = services[0].api.swagger() as unknown as { paths?: Record<string, { post?: { parameters?: { name: string }[] } }> };
   const without = Object.entries(paths).filter(([, { post: route }]) => route && !route.parameters?.some(({ name }) => name === 'idempotency-key'));
-  // The messages of a chat have ids; the codec changes nothing; an import has an id of its own; input to a command is refused with a key.
-  const none = ['/api/chat', '/codec/decode', '/codec/encode', '/v1/conversations/import', '/v1/conversations/{id}/commands/{execId}/stdin'];
+  // The messages of a chat have ids, and requests to plugins those of their senders; the codec changes nothing; an import has an id of its own; input to a command
+  // is refused with a key.
+  const none = [
+    '/api/chat',
+    '/codec/decode',
+    '/codec/encode',
+    '/plugin-webhooks/{token}',
+    '/v1/conversations/import',
+    '/v1/conversations/{id}/commands/{execId}/stdin',
+  ];
   expect(without.map(([path]) => path).toSorted()).toEqual(none);
 });

@@ -65,7 +65,7 @@ function escaped(part: string): string {
 export function filledPath(path: string, names: Record<string, string>): string {
   const [, , kind, , part] = path.split('/');
   return path.replaceAll(/\{(\w+|\*)\}/g, (_, name: string) =>
-    encodeURIComponent(names[`${part}.${name}`] ?? names[`${kind}.${name}`] ?? names[name] ?? 'nothing'),
+    encodeURIComponent(names[`${kind}.${part}.${name}`] ?? names[`${part}.${name}`] ?? names[`${kind}.${name}`] ?? names[name] ?? 'nothing'),
   );
 }
 

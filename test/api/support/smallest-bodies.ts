@@ -11,6 +11,7 @@ export const BODIES: Record<string, object> = {
   '/v1/webhooks/{id}/replay': { from: 'evt_1_conv_none' },
   '/v1/plugins/{id}/config': { config: {} },
   '/v1/plugins/{id}/grants': { permissions: 'asked' },
+  '/v1/plugins/{id}/webhooks': { endpoint: 'ship' },
   '/v1/conversations/{id}/commands': { command: 'true' },
   '/v1/conversations/{id}/download-links': { path: 'made.txt' },
   '/v1/conversations/{id}/upload-links': { path: 'made.txt' },

@@ -10,6 +10,12 @@ const PLUGIN = fileURLToPath(new URL('../../fixtures/plugins/maibot-hooks', impo
 const ID = 'harbour.watch';
 const withSdk = (await canInstall('maibot-plugin-sdk')) ? describe : describe.skip;
 const agent = (steps: ScriptedStep[], more: object = {}) => ({ plugins: [PLUGIN], tools: [`${ID}:*`], steps, ...more });
+const used = { inputTokens: 1, outputTokens: 1 };
+const asking = (steps: { say: string }[], more: object = {}) =>
+  agent(
+    steps.map((step) => ({ ...step, usage: used })),
+    { plugin: { say: 'High at noon.', usage: { inputTokens: 300, outputTokens: 40 } }, ...more },
+  );
 const tell = { call: `${ID}:tell`, with: {} };
 
 let installation: Installation;
@@ -21,6 +27,9 @@ beforeAll(async () => {
     guard: agent([{ say: 'Not asked.' }, { say: 'Not asked.' }, { say: 'Asked.' }]),
     speaker: agent([{ say: 'The damn tide.' }, { call: `${ID}:echo`, with: { words: 'high' } }, { say: 'Read this aloud.' }, { say: 'I never said that.' }]),
     keeper: agent([tell, { say: 'Before.' }, tell, { say: 'The damn and the rude tide.' }]),
+    // What the plugin asks counts besides the steps of the agent.
+    asker: asking([{ say: 'One.' }, { say: 'Two.' }]),
+    saver: asking([{ say: 'One.' }], { budget: { tokens: 200 } }),
     deaf: agent([{ say: 'The damn tide.' }], { tools: [`${ID}:echo`] }),
   });
   worker = installation.startWorker();
@@ -29,6 +38,7 @@ beforeAll(async () => {
 afterAll(() => installation?.[Symbol.asyncDispose]());
 
 const start = (name: string, message: string) => installation.longshore.start({ agent: name, user: 'user-1', message });
+const within = (command: string) => withinPlugin(installation, ID, 'default', command);
 const say = async (chat: Chat, message: string) => {
   await chat.send(message);
   return chat.reply();
@@ -57,6 +67,14 @@ withSdk('hooks and events of a plugin that is written for MaiBot', () => {
     await chat.close();
   }, 300_000);
 
+  test('a handler is told when the budget does not suffice for its question', async () => {
+    const chat = await start('saver', 'ask');
+    await chat.reply();
+    const [text] = await saidBy(chat);
+    expect(text).toMatch(/^the question needs about \d+ tokens, and 200 of the budget of the conversation are left early late heard$/);
+    await chat.close();
+  }, 120_000);
+
   test('a message that is stopped is answered by the plugin, and the model never sees it', async () => {
     const chat = await start('guard', 'closed?');
     expect(await chat.reply()).toBe('The harbour is closed.');
@@ -68,7 +86,6 @@ withSdk('hooks and events of a plugin that is written for MaiBot', () => {
   }, 300_000);
 
   test('a handler that is under way when the worker is killed runs once, and its answer counts', async () => {
-    const within = (command: string) => withinPlugin(installation, ID, 'default', command);
     const chat = await start('guard', 'wait?');
     await until(async () => (await within('cat data/log')) === 'begin\n', 'the handler has the message');
     await worker.kill();
@@ -77,6 +94,23 @@ withSdk('hooks and events of a plugin that is written for MaiBot', () => {
     await worker.ready;
     expect(await chat.reply()).toBe('Waited.');
     expect(await within('cat data/log')).toBe('begin\nend\n');
+    await chat.close();
+  }, 300_000);
+
+  test('a handler asks the model of the agent, which counts as used, also when the worker dies before the question', async () => {
+    const chat = await start('asker', 'ask');
+    expect(await chat.reply()).toBe('One.');
+    expect((await chat.status()).tokensUsed).toBe(342);
+    await chat.send('ask later?');
+    await until(async () => (await within('cat data/log')).endsWith('ask\n'), 'the handler is about to ask');
+    await worker.kill();
+    await within('touch data/ask-now');
+    worker = installation.startWorker();
+    await worker.ready;
+    expect(await chat.reply()).toBe('Two.');
+    expect(await saidBy(chat)).toEqual(['High at noon. early late heard', 'High at noon. early late heard']);
+    expect(await installation.store.usage.under(chat.id, 'plugin-step_')).toMatchObject({ calls: 2, inputTokens: 600, outputTokens: 80 });
+    expect((await chat.status()).tokensUsed).toBe(684);
     await chat.close();
   }, 300_000);
 

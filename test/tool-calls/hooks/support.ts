@@ -57,6 +57,7 @@ export function bench(plugins: Plugin[], agent: Partial<Agent> = {}) {
       replaceMessage: async (_: string, seq: number, entry: unknown) => void replaced.push([seq, entry]),
     },
   } as unknown as Pick<Store, 'events' | 'transcript'>;
-  const hooks = createStepHooks({ store, registry, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) }, whole, args);
+  const host = { askModel: async () => Promise.reject(new Error('the model cannot be asked')), modelName: 'scripted', saidSoFar: async () => [] };
+  const hooks = createStepHooks({ store, registry, host: () => host, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) }, whole, args);
   return { hooks, registry, agent: whole, store, sent, replaced };
 }

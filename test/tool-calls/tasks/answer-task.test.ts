@@ -1,7 +1,7 @@
 import type { Agent } from '../../../src/contracts/agent.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import type { PluginTimer } from '../../../src/contracts/plugins/timer.ts';
-import type { TaskWish } from '../../../src/plugins/api/task-question.ts';
+import type { ConversationWish } from '../../../src/plugins/api/task-question.ts';
 import { createAllowance } from '../../../src/tool-calls/tasks/allowance.ts';
 import { createAnswerTask } from '../../../src/tool-calls/tasks/answer-task.ts';
 import { fireTimers } from '../../../src/tool-calls/tasks/fire-timers.ts';
@@ -9,7 +9,9 @@ import { fireTimers } from '../../../src/tool-calls/tasks/fire-timers.ts';
 const idOf = (number: number) => number.toString(16).padStart(32, '0');
 const agent = (id: string) => ({ id }) as Agent;
 const say = (...texts: string[]) => ({ what: 'send' as const, parts: texts.map((text) => ({ type: 'text' as const, text })) });
-type Wish<One = TaskWish> = One extends TaskWish ? Omit<One, 'conversationId'> : never;
+type Wish<One = ConversationWish> = One extends ConversationWish ? Omit<One, 'conversationId'> : never;
+
+const isPart = (part: object, whole: object) => Object.entries(part).every(([name, value]) => (whole as Record<string, unknown>)[name] === value);
 
 /** A store in memory that takes what has a key once. */
 function bench({ full = false } = {}) {
@@ -29,7 +31,11 @@ function bench({ full = false } = {}) {
   };
   const timers: PluginTimer[] = [{ timerId: 't', dueMs: 1_500, text: 'high', temporary: true }];
   const store = {
-    conversations: { get: async (id: string) => rows[id] },
+    conversations: {
+      get: async (id: string) => rows[id],
+      list: async (filter: object) =>
+        Object.entries(rows).flatMap(([conversationId, each]) => (isPart(filter, { ...each, limit: 1_000 }) ? [{ conversationId, ...each }] : [])),
+    },
     transcript: {
       newestTurn: async (id: string) => (id === 'conv_new' ? undefined : 'turn_2'),
       async append(_id: string, turnId: string, _step: undefined, key: string, { text }: { text: string }) {
@@ -60,7 +66,8 @@ function bench({ full = false } = {}) {
   const answer = createAnswerTask({ store, registry, agents, wake } as never);
   const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json> =>
     answer({ pluginId: 'tides', tenantId: 'north', id: idOf(number), wish: { ...wish, conversationId } });
-  return { ask, entries, events, woken, did, fire: () => fireTimers({ store, wake } as never), store };
+  const askAll = (tenantId: string) => answer({ pluginId: 'tides', tenantId, id: idOf(1), wish: { what: 'conversations' } });
+  return { ask, askAll, entries, events, woken, did, fire: () => fireTimers({ store, wake } as never), store };
 }
 
 test('what a task sends reaches the user and the model once, however often it is asked', async () => {
@@ -106,6 +113,14 @@ test.each([
   const wishes: Wish[] = [say('one'), { what: 'note', text: 'one', wake: true }, { what: 'set-timer', timer }, { what: 'clear-timers' }, { what: 'timers' }];
   for (const wish of wishes) await expect(ask(conversationId, wish)).rejects.toThrow(message);
   expect([entries.size, events.size, woken, did]).toEqual([0, 0, [], []]);
+});
+
+test('a task learns of the open conversations of its tenant whose agents have the plugin, and of no others', async () => {
+  const { askAll } = bench();
+  const [one, latest] = ['conv_1', 'conv_new'].map((conversationId) => ({ conversationId, agentId: 'sailor' }));
+  expect(await askAll('north')).toEqual([one, latest]);
+  expect(await askAll('south')).toEqual([{ conversationId: 'conv_south', agentId: 'sailor' }]);
+  expect(await askAll('east')).toEqual([]);
 });
 
 test('timers are set under the id of the question, listed in seconds and cleared by their kind', async () => {

@@ -63,7 +63,11 @@ export function tryOriginals(system: string, originals: Original[]): void {
         const settings = config(service);
         if (Object.keys(settings).length > 0) {
           await plugins.configure(id, settings);
-          await until(async () => (await plugins.get(id)).reports[0]?.configVersion === 1, 'the settings have come');
+          await until(async () => {
+            const { reports, configProblem } = await plugins.get(id);
+            if (configProblem !== undefined) throw new Error(`the settings were refused: ${configProblem}`);
+            return reports[0]?.configVersion === 1;
+          }, 'the settings have come');
         }
         service.asked.length = 0;
         const chat = await installation.longshore.start({ agent: agentOf(id), user: 'user-1', message });

@@ -89,7 +89,8 @@ def test_what_is_no_prompt_is_refused(asked: list[tuple[Any, ...]], prompt: Any)
 
 def test_a_model_that_cannot_be_asked_is_an_answer_without_success() -> None:
     reply = during(models.generate, prompt='The tide?')
-    assert (reply['success'], reply['response'], reply['error']) == (False, '', 'the host can be asked only during a call of a tool')
+    assert (reply['success'], reply['response']) == (False, '')
+    assert reply['error'] == questions._NOBODY
 
 
 def test_messages_are_those_of_the_conversation(asked: list[tuple[Any, ...]]) -> None:
@@ -129,13 +130,18 @@ def test_a_question_goes_through_the_channel_of_its_request(tmp_path: Path) -> N
     async def run() -> None:
         path = str(tmp_path / 'socket')
         async with await asyncio.start_unix_server(serve, path):
-            questions.take_channel({'_meta': {'longshore/channel': {'path': path, 'token': 'secret'}}})
+            channel = questions.take_channel({'_meta': {'longshore/channel': {'path': path, 'token': 'secret'}}})
             assert await questions.ask('model', {'a': 1}) == 1
             for problem in ('the budget is used up', 'the connection to the host was closed'):
                 with pytest.raises(questions.QuestionFailed, match=f'^{problem}$'):
                     await questions.ask('model-name')
             with pytest.raises(questions.QuestionFailed, match=r'^a question of 10001\d\d bytes; at most 1000000 are allowed$'):
                 await questions.ask('x' * 1_000_000)
+            # Tasks that the request has started see that it is over.
+            task = asyncio.ensure_future(questions.ask('model-name'))
+            channel.close()
+            with pytest.raises(questions.QuestionFailed, match=r'^the model and the conversation can be asked only during a call of a tool,'):
+                await task
 
     asyncio.run(run())
     assert [(each['token'], each['tool'], each['arguments']) for each in received] == [

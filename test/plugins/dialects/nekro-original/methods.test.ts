@@ -3,6 +3,7 @@ import type { PluginConversation } from '../../../../src/plugins/api/plugin.ts';
 import { bringFiles } from '../../../../src/plugins/dialects/nekro/original/caller.ts';
 import { describedSchema, type Described } from '../../../../src/plugins/dialects/nekro/original/described.ts';
 import { partsOf } from '../../../../src/plugins/dialects/nekro/original/methods.ts';
+import { isCallable } from '../../../../src/plugins/registry/is-callable.ts';
 
 const ID = 'harbour-tides';
 const conversation = { conversationId: 'conv_1', userId: 'user-1', tenantId: 'default', agentId: 'sailor' } as PluginConversation;
@@ -28,6 +29,7 @@ function described(fields: object): Described {
     sleepBrief: '',
     allowSleep: true,
     commands: [],
+    webhooks: [],
     others: [],
     configSchema: null,
     injects: false,
@@ -112,7 +114,7 @@ test('methods that code cannot call, that have no comment or that nobody calls, 
     'the method "then" is left out, since code cannot call it: in JavaScript every object has it',
     'the method "sum" cannot be called by that name alone: in Python it means what is built in. The instructions describe it as harbour_tides_sum, by which programs call it',
     'the method "tide" has no doc comment, so the model is told little about it',
-    'Its functions of the kind ROUTER are not run, only its methods and commands are: a, b',
+    'Its functions of the kind ROUTER are not run, only its methods, commands and webhooks are: a, b',
     'It imports nonebot.get_bot, which is refused when it is used: there is no bot',
   ]);
 });
@@ -202,4 +204,15 @@ describe('files that arguments name', () => {
     );
     expect(written).toHaveLength(20);
   });
+});
+
+test('a webhook is a tool that the plugin is known by, and that neither a model nor code calls', async () => {
+  const webhooks = [{ endpoint: 'ship', name: 'A ship', description: '' }];
+  const reached = { pluginId: ID, timers: {}, own: {}, server: () => ({ name: 's' }), settings: () => ({}) };
+  const { tools, alerts } = partsOf(ID, described({ tools: [], webhooks }), reached as never);
+  expect(tools.map(({ id, isolation, visibility, webhook }) => ({ id, isolation, visibility, webhook }))).toEqual([
+    { id: 'webhook.ship', isolation: 'own', visibility: 'hidden', webhook: webhooks[0] },
+  ]);
+  expect([tools.some(isCallable), alerts]).toEqual([false, []]);
+  await expect(tools[0]?.execute({}, {} as never)).rejects.toThrow('outside systems call it, and nothing else');
 });

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from longshore_host.calls import current
+from longshore_host.questions import QuestionFailed
 from longshore_nekro.calling import MethodCall, forget_old_calls
 from longshore_nekro.command_types import CommandPermission
 from longshore_nekro.context import AgentCtx, Messages, MessageService
@@ -236,6 +237,11 @@ def test_small_helpers(caller: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert limited_text_output('abcdefgh', 4) == 'ab...gh'
     assert calculate_text_similarity('abc', 'abc') == 1.0
     assert [Magic(mime=True).from_buffer(content) for content in (PNG, b'%PDF-1.7', b'text')] == ['image/png', 'application/pdf', 'text/plain']
+    # The model must not learn of other conversations.
+    (only,) = during(MethodCall(caller), DBChatChannel.all)
+    assert only.chat_key == 'conv_1'
+    with pytest.raises(QuestionFailed, match=r'^there is no worker here$'):
+        asyncio.run(DBChatChannel.all())
     channel = during(MethodCall(caller), lambda: DBChatChannel.get_channel(chat_key='conv_1'))
     assert (channel.chat_key, channel.chat_type.value, asyncio.run(channel.get_preset()).name) == ('conv_1', 'private', 'sailor')
 

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineTool, type Tool } from '../../../api/define-plugin.ts';
 import type { HookQuestion, HookReply } from '../../../api/step-hook.ts';
+import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
+import { answerQuestion } from '../../shared/python/answer-question.ts';
 import { askProcess } from '../../shared/python/ask-process.ts';
 import type { Reached } from '../../shared/python/reached.ts';
 import { callerOf } from './caller-of.ts';
@@ -40,9 +42,10 @@ export function hooksOf({ hooks }: Described, reached: Reached): Tool[] {
   });
 }
 
-async function runHandlers(reached: Reached, handlers: string[], { point, execId, conversation, value }: HookQuestion): Promise<HookReply> {
+async function runHandlers(reached: Reached, handlers: string[], { point, execId, conversation, value, answering }: HookQuestion): Promise<HookReply> {
   const request = { name: `hook:${point}`, arguments: { handlers, value }, caller: callerOf(conversation) };
-  const { result, forget } = await askProcess(reached, conversation.tenantId, request, { execId, timeoutMs: ANSWER_TIMEOUT_MS });
+  const options = { execId, timeoutMs: ANSWER_TIMEOUT_MS, answering: (handle: WorkerHandle) => answering(handle, answerQuestion) };
+  const { result, forget } = await askProcess(reached, conversation.tenantId, request, options);
   const { value: answer, sent } = replySchema.parse(result);
   return { ...answer, sent, forget };
 }

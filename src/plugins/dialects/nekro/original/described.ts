@@ -27,6 +27,7 @@ export const describedSchema = z.object({
     )
     .max(200),
   commands: commandsSchema,
+  webhooks: z.array(z.object({ endpoint: z.string().min(1).max(200), name, description: z.string().max(20_000) })).max(100),
   /** Functions that it mounts and that Longshore does not call. */
   others: z.array(z.object({ type: name, name })).max(500),
   configSchema: json.nullable(),

@@ -1,10 +1,13 @@
 import { cutMiddle } from '../../../../contracts/visible-text.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
+import type { OfferedWebhook } from '../../../../contracts/plugins/webhook.ts';
 import { defineTool, type PluginDefinition, type Tool, type ToolContext, type ToolResult } from '../../../api/define-plugin.ts';
 import { alertsOf } from '../../../api/plugin-details.ts';
 import type { PluginConversation } from '../../../api/plugin.ts';
 import { callPython } from '../../shared/python/call-python.ts';
 import { commandsOf, commandsText } from '../../shared/python/commands.ts';
+import { WEBHOOK_TIMEOUT_MS } from '../../shared/python/deliver-webhook.ts';
+import { idOf } from '../../shared/python/id-of.ts';
 import type { Reached } from '../../shared/python/reached.ts';
 import { contentOfParts } from '../methods/message-parts.ts';
 import { docOf, nameInCode, sectionOf } from '../methods/section.ts';
@@ -27,6 +30,7 @@ export function partsOf(id: string, described: Described, reached: Reached): Pic
     tools: [
       ...methods.map((method) => toolOf(method, described, reached)),
       ...commandsOf(described.commands, reached, (context) => callerOf(context, context.callId, { ...described, ...reached })),
+      ...described.webhooks.map((webhook) => webhookOf(webhook, reached)),
     ],
     alerts: alertsOf(warningsAbout(id, described)),
     hookTimeoutMs: HOOK_TIMEOUT_MS,
@@ -60,6 +64,20 @@ function toolOf({ name, title, description, doc, kind, parameters }: Method, { r
   return { ...tool, isolation: 'own', ownSandbox: reached.own };
 }
 
+/** A tool that nothing calls: so an agent has the plugin when it names it, and the plugin may send to the agent's conversations. */
+function webhookOf(webhook: OfferedWebhook, { own }: Reached): Tool {
+  const { endpoint, name, description } = webhook;
+  const tool = defineTool({
+    id: idOf(`webhook.${endpoint}`),
+    description: `Called by an outside system: ${description || name || endpoint}`,
+    parameters: { type: 'object', additionalProperties: false },
+    visibility: 'hidden',
+    timeoutMs: WEBHOOK_TIMEOUT_MS,
+    execute: () => Promise.reject(new Error('outside systems call it, and nothing else')),
+  });
+  return { ...tool, isolation: 'own', ownSandbox: own, webhook };
+}
+
 function textOf(
   id: string,
   described: Described,
@@ -85,11 +103,11 @@ function problemOf(name: string): string | undefined {
 }
 
 /** What of the plugin does not work here. */
-function warningsAbout(id: string, { tools, commands, others, absent }: Described): { level: 'warning'; text: string }[] {
+function warningsAbout(id: string, { tools, commands, webhooks, others, absent }: Described): { level: 'warning'; text: string }[] {
   const kinds = [...new Set(others.map(({ type }) => type))];
   const namesOf = (kind: string) => others.flatMap(({ type, name }) => (type === kind ? [name] : [])).join(', ');
   const texts = [
-    ...(tools.length + commands.length === 0 ? ['It has no methods and no commands, so agents have no use for it.'] : []),
+    ...(tools.length + commands.length + webhooks.length === 0 ? ['It has no methods, no commands and no webhooks, so agents have no use for it.'] : []),
     ...tools.flatMap(({ name, doc }) => {
       const problem = problemOf(name);
       if (problem !== undefined) return [`the method "${name}" is left out, since code cannot call it: ${problem}`];
@@ -99,7 +117,7 @@ function warningsAbout(id: string, { tools, commands, others, absent }: Describe
         ...(doc === '' ? [`the method "${name}" has no doc comment, so the model is told little about it`] : []),
       ];
     }),
-    ...kinds.map((kind) => cutMiddle(`Its functions of the kind ${kind} are not run, only its methods and commands are: ${namesOf(kind)}`, 900)),
+    ...kinds.map((kind) => cutMiddle(`Its functions of the kind ${kind} are not run, only its methods, commands and webhooks are: ${namesOf(kind)}`, 900)),
     ...absent.map(({ name, refusal }) => `It imports ${name}, which is refused when it is used: ${refusal}`),
   ];
   return texts.map((text) => ({ level: 'warning', text }));

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
+import type { MethodCall } from '../../../../sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
 import type { Reached } from './reached.ts';
 
@@ -13,6 +14,8 @@ interface Options {
   /** Names the question. */
   execId: string;
   timeoutMs: number;
+  /** Follows what the process asks meanwhile. */
+  answering?: (handle: WorkerHandle) => (call: MethodCall) => void;
 }
 
 /** Asks the process of a plugin something beside calls of its tools: what takes part in a step. @throws Error with the reason when it does not answer */
@@ -29,9 +32,11 @@ export async function askProcess(reached: Reached, tenantId: string, params: Jso
   throw new Error(problemOf(answer, options));
 }
 
-async function ask({ own, server, settings }: Reached, tenantId: string, params: JsonObject, { execId, timeoutMs }: Options) {
+async function ask({ own, server, settings }: Reached, tenantId: string, params: JsonObject, { execId, timeoutMs, answering }: Options) {
   const { handle } = await own.open(tenantId, false);
-  const answer = await handle.callServer(server(), { method: 'tools/call', params: { ...params, ...settings() } }, { execId, timeoutMs });
+  // An earlier attempt may have begun the question, and a worker may have been about to answer.
+  const asking = answering && { hasChannel: true, isBegun: true, onMethodCall: answering(handle) };
+  const answer = await handle.callServer(server(), { method: 'tools/call', params: { ...params, ...settings() } }, { execId, timeoutMs, ...asking });
   return { answer, handle: handle as Pick<WorkerHandle, 'forget'> };
 }
 

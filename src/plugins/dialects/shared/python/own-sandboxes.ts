@@ -74,7 +74,7 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     open: (tenantId, isBegun) => open(tenantId, { isBegun, prolongs: true }),
     async find(tenantId) {
       const row = await rows.get(ownSandboxIdOf(pluginId, tenantId));
-      return row && row.state !== 'destroyed' ? { ...(row.filesLostAt !== undefined && { filesLostAt: row.filesLostAt }) } : undefined;
+      return row && row.state !== 'destroyed' ? agesOf(row) : undefined;
     },
     forget: (tenantId) => void held.delete(tenantId),
     async visit(tenantId, work) {
@@ -116,6 +116,10 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     if (row && isGranted(row)) return;
     await sandboxes.setEgress?.(sandboxId, rules);
   }
+}
+
+function agesOf({ createdAt, filesLostAt }: SandboxRow): { createdAt: string; filesLostAt?: string } {
+  return { createdAt, ...(filesLostAt !== undefined && { filesLostAt }) };
 }
 
 /** A grant without a port is for the ports of the web: a connection of a sandbox needs a port that is named. */

@@ -7,7 +7,9 @@ import { pluginInvalid } from '../../../api/plugin-invalid.ts';
 import type { PluginHost } from '../../../api/plugin.ts';
 import type { AnswerTask } from '../../../api/task-question.ts';
 import type { LocatedPlugin, PluginSandboxes } from '../plugin-dialect.ts';
+import type { WebhookDelivery } from '../../../api/webhook-request.ts';
 import { answerTasks } from './answer-tasks.ts';
+import { deliverWebhook } from './deliver-webhook.ts';
 import { describe, pythonOf, type Describing } from './describe.ts';
 import { codeLayer, digestOf, hostLayer, packageLayer } from './layers.ts';
 import { createOwnSandboxes } from './own-sandboxes.ts';
@@ -15,6 +17,10 @@ import { programOf, upload, type Program } from './program.ts';
 import type { Reached, TimersOfPlugin } from './reached.ts';
 
 const CONFIGURE_TIMEOUT_MS = 10_000;
+/** A sandbox is made, the packages are copied into it, and its code is imported: seconds, and much longer on a machine that has much to do. */
+const CHANGE_TIMEOUT_MS = 120_000;
+/** A configuration that comes so late was given up, or is about to be. */
+const LATEST_MS = CHANGE_TIMEOUT_MS - 1_000;
 
 /** What runs plugins of a dialect. */
 export interface DialectPrograms {
@@ -99,7 +105,9 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
     settings: () => (keepsProcess ? { config } : {}),
   };
   const configure = async (next: JsonObject) => {
+    const begun = performance.now();
     const described = await describe(describing, next);
+    if (performance.now() - begun > LATEST_MS) throw new Error('its code said too late what it offers');
     config = next;
     Object.assign(plugin, parts(described, reached));
     if (keepsProcess) await own.tell((handle) => giveSettings(handle, reached));
@@ -122,6 +130,8 @@ export function pythonPlugin<Described>({ first, identity, parts, keepsProcess =
   return Object.assign(plugin, {
     setNetwork: (hosts: readonly string[]) => own.setNetwork(hosts),
     answerTasks: (tenantId: string, answer: AnswerTask) => own.visit(tenantId, (handle) => answerTasks(reached, handle, tenantId, answer)),
+    changeTimeoutMs: CHANGE_TIMEOUT_MS,
+    receive: (delivery: WebhookDelivery) => deliverWebhook(reached, delivery),
     ...(hookTimeoutMs !== undefined && { hookTimeoutMs }),
   });
 }

@@ -19,6 +19,7 @@ const wishes = {
   'set-timer': z.tuple([id, timerSchema]),
   'clear-timers': z.tuple([id, z.object({ temporary: z.boolean().optional() })]),
   timers: z.tuple([id]),
+  conversations: z.tuple([]),
 };
 
 /** What a task wants, of what its process says. @throws TaskRefused */
@@ -44,6 +45,9 @@ export async function wishOf({ what, args }: Asked, read: ReadFile): Promise<Tas
     }
     case 'timers':
       return { what, conversationId: parsed('timers', args)[0] };
+    case 'conversations':
+      parsed('conversations', args);
+      return { what };
     default:
       throw new TaskRefused(`a task cannot ask for ${JSON.stringify(what)}`);
   }

@@ -32,7 +32,7 @@ class AgentCtx:
         self.adapter_key = 'longshore'
         self.from_user_id: str = caller['user_id']
         self.from_platform_userid: str = caller['user_id']
-        self.webhook_request = None
+        self.webhook_request: Any = None
         self.fs = Files()
         self.ms = Messages
 

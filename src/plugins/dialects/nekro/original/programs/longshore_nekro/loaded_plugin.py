@@ -16,6 +16,7 @@ from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_nekro.calling import Caller, MethodCall, forget_old_calls
 from longshore_nekro.command_types import BEGINNING
+from longshore_nekro.webhooks import WEBHOOK, answer_request
 
 if TYPE_CHECKING:
     from longshore_nekro.context import AgentCtx
@@ -82,6 +83,10 @@ class LoadedPlugin(PluginState):
             'allowSleep': plugin.allow_sleep,
             'tools': self.tools(),
             'commands': self.commands(),
+            'webhooks': [
+                {'endpoint': endpoint, 'name': str(method.name), 'description': str(method.description or '')}
+                for endpoint, method in plugin.webhook_methods.items()
+            ],
             'others': environment.others,
             'configSchema': None if plugin.config_model is None else schema_of(plugin.config_model),
             'injects': plugin.prompt_method is not None,
@@ -94,6 +99,8 @@ class LoadedPlugin(PluginState):
             return {'value': await self._told(caller)}
         if name.startswith(BEGINNING):
             return await self._answered(name[len(BEGINNING) :], str(arguments.get('text', '')), caller)
+        if name.startswith(WEBHOOK):
+            return await self._received(name[len(WEBHOOK) :], arguments)
         method = next((each for each in self._plugin.sandbox_methods if each.func.__name__ == name), None)
         if method is None:
             raise RequestFailed(-32602, f'the plugin has no method {name}')
@@ -127,6 +134,19 @@ class LoadedPlugin(PluginState):
         finally:
             call.over = True
             current.reset(token)
+
+    async def _received(self, endpoint: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Calls the function of a webhook. It is no call of a conversation: what it sends goes the way of what tasks send."""
+        method = self._plugin.webhook_methods.get(endpoint)
+        if method is None:
+            raise RequestFailed(-32602, f'the plugin has no webhook {endpoint!r}')
+        try:
+            await _await(answer_request(method.func, arguments))
+            return {}
+        # Code of a stranger may raise anything, also to end the process.
+        except (Exception, SystemExit) as problem:
+            logging.exception('the webhook %s failed', endpoint)
+            return {'failed': f'{type(problem).__name__}: {problem}'}
 
     async def _told(self, caller: Caller) -> dict[str, Any]:
         """What the plugin says before a step: a text for the instructions, and which methods the conversation has."""

@@ -14,9 +14,10 @@ from longshore_nekro import models, parts, timers
 from longshore_nekro.command_types import CommandPermission
 from longshore_nekro.config_base import ConfigBase, ExtraField
 from longshore_nekro.context import AgentCtx, Messages, MessageService, local_file
-from longshore_nekro.plugin import Inert, NekroPlugin, SandboxMethod, SandboxMethodType, dynamic_import_pkg, environment
+from longshore_nekro.plugin import Inert, NekroPlugin, SandboxMethod, SandboxMethodType, WebhookMethod, dynamic_import_pkg, environment
 from longshore_nekro.refused import refused
 from longshore_nekro.store import PluginStore
+from longshore_nekro.webhooks import WebhookRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,7 @@ _PLUGIN = {
     'PluginStore': PluginStore,
     'SandboxMethod': SandboxMethod,
     'SandboxMethodType': SandboxMethodType,
+    'WebhookMethod': WebhookMethod,
     'dynamic_import_pkg': dynamic_import_pkg,
 }
 _COMMANDS = {
@@ -51,7 +53,7 @@ _OFFERED: dict[str, dict[str, Any]] = {
     'nekro_agent.api.i18n': {'i18n_text': parts.i18n_text},
     'nekro_agent.api.message': {**_MESSAGES, **_SERVICE, 'download_file': parts.download_file},
     'nekro_agent.api.plugin': {**_PLUGIN, **_COMMANDS},
-    'nekro_agent.api.schemas': {'AgentCtx': AgentCtx},
+    'nekro_agent.api.schemas': {'AgentCtx': AgentCtx, 'WebhookRequest': WebhookRequest},
     'nekro_agent.api.signal': {'MsgSignal': parts.MsgSignal},
     'nekro_agent.api.timer': _TIMERS,
     'nekro_agent.core': {**_LOGGER, 'config': _SETTINGS},
@@ -60,7 +62,7 @@ _OFFERED: dict[str, dict[str, Any]] = {
     'nekro_agent.core.logger': _LOGGER,
     'nekro_agent.core.os_env': {'OsEnv': parts.OsEnv},
     'nekro_agent.models.db_chat_channel': {'DBChatChannel': parts.DBChatChannel},
-    'nekro_agent.schemas.agent_ctx': {'AgentCtx': AgentCtx},
+    'nekro_agent.schemas.agent_ctx': {'AgentCtx': AgentCtx, 'WebhookRequest': WebhookRequest},
     'nekro_agent.schemas.chat_message': {'ChatType': parts.ChatType},
     'nekro_agent.schemas.i18n': {'i18n_text': parts.i18n_text},
     'nekro_agent.schemas.signal': {'MsgSignal': parts.MsgSignal},

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from longshore_host.calls import image_kind
-from longshore_nekro.calling import of_this_conversation
+from longshore_host.tasks import tasks
+from longshore_nekro.calling import is_in_call, of_this_conversation
 from longshore_nekro.context import fetched, local_file
 from longshore_nekro.models import MODEL_GROUPS, group_named
 from longshore_nekro.plugin import environment
@@ -199,6 +200,13 @@ class DBChatChannel(metaclass=ChannelType):
     async def get_channel(chat_key: str = '', **_: Any) -> ChatChannel:
         call = of_this_conversation(chat_key, 'DBChatChannel.get_channel')
         return ChatChannel(call.conversation_id, call.caller['agent_id'])
+
+    @staticmethod
+    async def all() -> list[ChatChannel]:
+        """The open conversations that have the plugin. In a call it is that of the call: the model must not learn of others."""
+        if is_in_call():
+            return [await DBChatChannel.get_channel()]
+        return [ChatChannel(each['conversationId'], each['agentId']) for each in await tasks.ask('conversations')]
 
 
 class Magic:

@@ -17,7 +17,6 @@ Function = Callable[..., Any]
 # What the plugin may mount in addition to its methods, and Longshore does not call.
 _INERT = {
     'mount_router': 'ROUTER',
-    'mount_webhook_method': 'WEBHOOK',
     'mount_on_user_message': 'ON_USER_MESSAGE',
     'on_user_message_method': 'ON_USER_MESSAGE',
     'mount_on_system_message': 'ON_SYSTEM_MESSAGE',
@@ -38,6 +37,13 @@ class SandboxMethodType(str, enum.Enum):
 class SandboxMethod:
     def __init__(self, method_type: SandboxMethodType, name: str, description: str, func: Function) -> None:
         self.method_type = SandboxMethodType(method_type)
+        self.name = name
+        self.description = description
+        self.func = func
+
+
+class WebhookMethod:
+    def __init__(self, name: str, description: str, func: Function) -> None:
         self.name = name
         self.description = description
         self.func = func
@@ -85,6 +91,7 @@ class NekroPlugin:
         self.is_enabled = True
         self.sandbox_methods: list[SandboxMethod] = []
         self.commands: list[Command] = []
+        self.webhook_methods: dict[str, WebhookMethod] = {}
         self.init_method: Function | None = None
         self.cleanup_method: Function | None = None
         self.collect_method: Function | None = None
@@ -104,6 +111,13 @@ class NekroPlugin:
     def mount_sandbox_method(self, method_type: SandboxMethodType, name: str = '', description: str = '') -> Callable[[Function], Function]:
         def mount(func: Function) -> Function:
             self.sandbox_methods.append(SandboxMethod(method_type, name or func.__name__, description, func))
+            return func
+
+        return mount
+
+    def mount_webhook_method(self, endpoint: str, name: str = '', description: str = '') -> Callable[[Function], Function]:
+        def mount(func: Function) -> Function:
+            self.webhook_methods[str(endpoint)] = WebhookMethod(name or func.__name__, description, func)
             return func
 
         return mount

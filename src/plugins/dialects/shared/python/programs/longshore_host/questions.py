@@ -15,24 +15,39 @@ LARGEST = 1_000_000
 _DIALED = 'longshore:context'
 
 
+_NOBODY = 'the model and the conversation can be asked only during a call of a tool, or in a hook that is waited for; tasks and webhooks can only send'
+
+
 class QuestionFailed(RuntimeError):
     pass
 
 
-# Where the request of this task may ask: the path of a socket and a token.
-_channel: contextvars.ContextVar[dict[str, str] | None] = contextvars.ContextVar('channel', default=None)
+class Channel:
+    """Where a request may ask until it is answered: the path of a socket and a token."""
+
+    def __init__(self, given: dict[str, str] | None) -> None:
+        self.given = given
+
+    def close(self) -> None:
+        self.given = None
 
 
-def take_channel(params: dict[str, Any]) -> None:
-    """Notes where this task, and those that it starts, may ask until its request is answered."""
-    _channel.set((params.get('_meta') or {}).get('longshore/channel'))
+_channel: contextvars.ContextVar[Channel | None] = contextvars.ContextVar('channel', default=None)
+
+
+def take_channel(params: dict[str, Any]) -> Channel:
+    """Notes where this task, and those that it starts, may ask until its request is answered. The caller closes it then."""
+    channel = Channel((params.get('_meta') or {}).get('longshore/channel'))
+    _channel.set(channel)
+    return channel
 
 
 async def ask(what: str, *args: Any) -> Any:
     """Asks the worker. Raises `QuestionFailed` with its reason when it does not answer."""
-    channel = _channel.get()
+    taken = _channel.get()
+    channel = None if taken is None else taken.given
     if channel is None:
-        raise QuestionFailed('the host can be asked only during a call of a tool')
+        raise QuestionFailed(_NOBODY)
     request = {'token': channel['token'], 'id': os.urandom(16).hex(), 'tool': _DIALED, 'arguments': {'what': what, 'args': list(args)}}
     body = json.dumps(request, ensure_ascii=False, allow_nan=False).encode('utf-8', 'replace')
     if len(body) > LARGEST:

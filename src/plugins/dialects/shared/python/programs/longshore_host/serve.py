@@ -79,8 +79,11 @@ class Host:
         if method == 'tools/list':
             return {'tools': [{'name': tool['name'], 'description': tool['description'], 'inputSchema': tool['parameters']} for tool in plugin.tools()]}
         if method == 'tools/call':
-            take_channel(params)
-            return await plugin.call(params['name'], params.get('arguments') or {}, params.get('caller') or {})
+            channel = take_channel(params)
+            try:
+                return await plugin.call(params['name'], params.get('arguments') or {}, params.get('caller') or {})
+            finally:
+                channel.close()
         return plugin.describe() if method == 'longshore/describe' else {}
 
     async def _configured(self, given: dict[str, Any] | None) -> LoadedPlugin:
