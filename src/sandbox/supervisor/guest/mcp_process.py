@@ -14,7 +14,7 @@ import time
 import mcp_newer
 from mcp_questions import Questions
 from mcp_request import Request
-from mcp_words import log, names_of, tell_change
+from mcp_words import log, names_of, small, tell_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _VERSION = '2025-11-25'
 _CLIENT = {'name': 'longshore', 'version': '0.1.0'}
 _COMES_UP = 30.0
-# A server of an earlier revision may be silent when it is asked what it speaks.
-_PROBE = 10.0
+# A server of an earlier revision may be silent when it is asked what it speaks; then it is greeted.
+_PROBE = 1.0
+_POLL = 0.05
 _MAX_MESSAGE = 8 * 1024 * 1024
 # Notifications and lines that are no messages, in a second.
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
-_MAX_DATA = 4_000
 _MAX_INSTRUCTIONS = 10_000
 _INTERNAL_ERROR = -32603
 _MAY_SAMPLE = 'LONGSHORE_MCP_SAMPLING'
@@ -73,16 +73,30 @@ class ServerProcess:
         capabilities: dict[str, Any] = {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}
         if self._may_sample:
             capabilities['sampling'] = {}
-        if probe:
-            params = {'_meta': mcp_newer.envelope(capabilities, _CLIENT, False)}
-            answer = self._exchange('longshore-discover', 'server/discover', params, _PROBE)
-            if answer is not None and answer['type'] == 'gone':
-                raise EndedEarly(answer['why'])
-            if answer is not None and mcp_newer.speaks(answer):
-                self._begin_newer(answer['result'], capabilities)
-                return
         about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': _CLIENT}
-        answer = self._exchange('longshore-greeting', 'initialize', about, _COMES_UP)
+        greeted: queue.Queue[bytes | None] = queue.Queue()
+        greeting = Request('longshore-greeting', 'initialize', about, greeted.put)
+        discovered: queue.Queue[bytes | None] = queue.Queue()
+        if probe:
+            meta = mcp_newer.envelope(capabilities, _CLIENT, False)
+            self.ask(Request('longshore-discover', 'server/discover', {'_meta': meta}, discovered.put))
+        told = _last_of(discovered, _PROBE) if probe else None
+        # A server that is slow to start answers both in turn, and one of an earlier revision may answer the greeting alone.
+        answer: Any = None
+        limit = time.monotonic() + _COMES_UP
+        while answer is None and time.monotonic() < limit:
+            if told is not None and told['type'] == 'gone':
+                raise EndedEarly(told['why'])
+            if told is not None and mcp_newer.speaks(told):
+                self._begin_newer(told['result'], capabilities)
+                return
+            if greeting.server is None:
+                self.ask(greeting)
+            answer = _last_of(greeted, _POLL)
+            if probe and told is None:
+                told = _last_of(discovered, _POLL)
+                if told is not None and told['type'] == 'answer' and answer is not None and answer['type'] == 'error':
+                    answer = None
         if answer is None:
             raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
         if answer['type'] != 'answer':
@@ -105,16 +119,6 @@ class ServerProcess:
         self.about = known if isinstance(known, dict) else {}
         self.offers = offers
         self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
-
-    def _exchange(self, request_id: str, method: str, params: dict[str, Any], seconds: float) -> Any:
-        """The last report of a request; None if it did not come in time."""
-        lines: queue.Queue[bytes | None] = queue.Queue()
-        self.ask(Request(request_id, method, params, lines.put))
-        line = None
-        with contextlib.suppress(queue.Empty):
-            while line is None or line['type'] == 'made':
-                line = json.loads(lines.get(timeout=seconds) or b'null')
-        return None if line is None or line['type'] == 'made' else line
 
     def ask(self, request: Request) -> None:
         """Sends a request; one that was sent before gets the answers of its last round."""
@@ -235,7 +239,7 @@ class ServerProcess:
         is_newer = self._meta is not None or request.method == 'server/discover'
         kind = result.pop('resultType', None) if is_newer and isinstance(result, dict) else None
         if isinstance(error, dict):
-            request.tell('error', code=error.get('code'), message=str(error.get('message')), data=_small(error.get('data')), server=self._facts(request))
+            request.tell('error', code=error.get('code'), message=str(error.get('message')), data=small(error.get('data')), server=self._facts(request))
         elif kind == 'input_required' and isinstance(result, dict):
             self._questions.begin_round(request, result)
         elif kind not in (None, 'complete'):
@@ -289,6 +293,10 @@ class ServerProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _small(data: Any) -> Any:
-    """What a server says with an error is read by us alone, when it was asked what it speaks."""
-    return data if len(json.dumps(data)) <= _MAX_DATA else None
+def _last_of(reports: queue.Queue[bytes | None], seconds: float) -> Any:
+    """The last report of a request; None if it does not come in time."""
+    line = None
+    with contextlib.suppress(queue.Empty):
+        while line is None or line['type'] == 'made':
+            line = json.loads(reports.get(timeout=seconds) or b'null')
+    return None if line is None or line['type'] == 'made' else line

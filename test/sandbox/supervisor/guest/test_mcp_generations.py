@@ -113,6 +113,12 @@ def test_a_server_that_does_not_speak_it_is_greeted(desk: Desk, monkeypatch: pyt
     assert server.about == {'name': 'older'}
 
 
+def test_a_server_that_is_slow_to_start_is_talked_to_in_the_newer_revision(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_process, '_PROBE', 0.01)
+    server = desk.start(NEWER + "    elif method == 'initialize': refuse(-32601, 'unknown')\n")
+    assert server.about == {'name': 'newer'}
+
+
 def test_a_server_that_ends_when_it_is_asked_what_it_speaks_is_started_without_that(desk: Desk) -> None:
     script = "    if method == 'server/discover': sys.exit(1)\n    elif method == 'initialize': greet()\n"
     with pytest.raises(EndedEarly):
