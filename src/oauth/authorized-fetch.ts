@@ -1,4 +1,4 @@
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike } from '@modelcontextprotocol/client';
 import { challengeOf } from './challenge-of.ts';
 import type { Challenge } from './server.ts';
 

@@ -1,4 +1,4 @@
-import { extractWWWAuthenticateParams } from '@modelcontextprotocol/sdk/client/auth.js';
+import { extractWWWAuthenticateParams } from '@modelcontextprotocol/client';
 import type { Challenge } from './server.ts';
 
 /** What a server wants that refuses a request; undefined when it does not refuse it for that. */

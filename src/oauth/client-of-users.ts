@@ -1,7 +1,11 @@
-import { registerClient } from '@modelcontextprotocol/sdk/client/auth.js';
-import { InvalidClientError, UnauthorizedClientError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
-import type { OAuthClientInformationMixed, OAuthClientMetadata } from '@modelcontextprotocol/sdk/shared/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  OAuthError,
+  OAuthErrorCode,
+  registerClient,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthClientMetadata,
+} from '@modelcontextprotocol/client';
 import { isFailure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { ClientPlace } from '../store/sign-ins/clients.ts';
@@ -19,6 +23,8 @@ export function clientMetadata(publicUrl: string): OAuthClientMetadata {
     redirect_uris: [`${publicUrl}${PATHS.callback}`],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
+    // Authorization servers refuse other redirect addresses of either kind.
+    application_type: publicUrl.startsWith('https:') ? 'web' : 'native',
   };
 }
 
@@ -71,9 +77,11 @@ export function placeOfClient({
   return { tenantId, server: server.name, issuer, redirectUri: `${publicUrl}${PATHS.callback}` };
 }
 
+const OF_CLIENT = new Set<string>([OAuthErrorCode.InvalidClient, OAuthErrorCode.UnauthorizedClient]);
+
 /** Whether an authorization server does not know the client any more: it has to be registered again. */
 export function isOfClient(error: unknown): boolean {
-  return error instanceof InvalidClientError || error instanceof UnauthorizedClientError;
+  return error instanceof OAuthError && OF_CLIENT.has(error.code);
 }
 
 /** The secret of a registration may end. */

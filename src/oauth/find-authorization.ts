@@ -1,5 +1,4 @@
-import { discoverOAuthServerInfo, selectResourceURL, type OAuthServerInfo } from '@modelcontextprotocol/sdk/client/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { discoverOAuthServerInfo, selectResourceURL, type FetchLike, type OAuthServerInfo } from '@modelcontextprotocol/client';
 import { checkEndpoint } from './check-endpoint.ts';
 import type { Challenge, ProtectedServer } from './server.ts';
 
@@ -18,7 +17,8 @@ export async function findAuthorization(
   { resourceMetadataUrl }: Pick<Challenge, 'resourceMetadataUrl'>,
   fetchFn: FetchLike,
 ): Promise<Authorization> {
-  const found = await discoverOAuthServerInfo(server.url, { fetchFn, ...(resourceMetadataUrl && { resourceMetadataUrl }) });
+  // Who it says it is, is checked below, with more words and with regard to earlier versions of the protocol.
+  const found = await discoverOAuthServerInfo(server.url, { fetchFn, skipIssuerMetadataValidation: true, ...(resourceMetadataUrl && { resourceMetadataUrl }) });
   checkIssuer(found, server);
   checkMetadata(found, new URL(server.url));
   // Throws for a resource that is not this server.

@@ -1,4 +1,4 @@
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike } from '@modelcontextprotocol/client';
 import { createGuardedFetch } from '../network/guarded-fetch.ts';
 import { readAddresses } from '../network/read-addresses.ts';
 import { checkEndpoint, isLoopback } from './check-endpoint.ts';

@@ -1,7 +1,12 @@
-import { discoverAuthorizationServerMetadata, selectClientAuthMethod } from '@modelcontextprotocol/sdk/client/auth.js';
-import { CustomOAuthError, OAuthError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
-import type { AuthorizationServerMetadata, OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  discoverAuthorizationServerMetadata,
+  OAuthError,
+  selectClientAuthMethod,
+  type AuthorizationServerMetadata,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthTokens,
+} from '@modelcontextprotocol/client';
 import type { SignInRows } from '../store/sign-ins/sign-ins.ts';
 import type { KeptTokens, TokenPlace } from '../store/sign-ins/tokens.ts';
 import { checkEndpoint } from './check-endpoint.ts';
@@ -44,7 +49,7 @@ export async function signOut({ rows, allowAddresses }: Parts, place: TokenPlace
 
 /** The token that renews others first: most servers end with it all that it has given. */
 async function revoke({ issuer, url, secret }: KeptTokens, fetchFn: FetchLike): Promise<void> {
-  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn, skipIssuerValidation: true });
   if (!metadata || !isSameIssuer(metadata.issuer, issuer)) throw new Error('it does not say what it offers');
   const { revocation_endpoint: given } = metadata as { revocation_endpoint?: string };
   if (given === undefined) throw new Error(NO_ENDPOINT);
@@ -57,7 +62,7 @@ async function revoke({ issuer, url, secret }: KeptTokens, fetchFn: FetchLike): 
     await send(access, 'access_token');
   } catch (error) {
     // Such a token ends soon by itself.
-    if (renewing === undefined || !(error instanceof OAuthError) || error.errorCode !== 'unsupported_token_type') throw error;
+    if (renewing === undefined || !(error instanceof OAuthError) || error.code !== 'unsupported_token_type') throw error;
   }
 }
 
@@ -83,5 +88,5 @@ async function sendTo(endpoint: URL, request: RequestInit, fetchFn: FetchLike): 
   if (response.ok) return;
   const said = (await response.json().catch(() => undefined)) as { error?: unknown } | undefined;
   if (typeof said?.error !== 'string') throw new Error(`it answers with the status ${response.status}`);
-  throw new CustomOAuthError(said.error, '');
+  throw new OAuthError(said.error, '');
 }

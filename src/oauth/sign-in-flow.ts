@@ -1,4 +1,4 @@
-import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
+import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
 import { randomBytes } from 'node:crypto';
 import { failure } from '../contracts/errors.ts';
 import type { SignIn, SignInRows } from '../store/sign-ins/sign-ins.ts';
@@ -85,6 +85,7 @@ export async function comeBack(parts: Parts, given: Return, cookie: string): Pro
     const tokens = await exchangeAuthorization(issuer, {
       clientInformation: client,
       authorizationCode: code,
+      ...(given.issuer !== undefined && { iss: given.issuer }),
       codeVerifier: verifier,
       redirectUri: `${publicUrl}${PATHS.callback}`,
       fetchFn,

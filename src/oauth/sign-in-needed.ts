@@ -1,4 +1,4 @@
-import type { OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js';
+import type { OAuthClientInformationMixed } from '@modelcontextprotocol/client';
 import type { Authorization } from './find-authorization.ts';
 
 /** What a sign-in needs, as JSON. */

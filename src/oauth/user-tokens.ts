@@ -1,7 +1,11 @@
-import { refreshAuthorization } from '@modelcontextprotocol/sdk/client/auth.js';
-import { OAuthError, ServerError, TemporarilyUnavailableError, TooManyRequestsError } from '@modelcontextprotocol/sdk/server/auth/errors.js';
-import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  OAuthError,
+  OAuthErrorCode,
+  refreshAuthorization,
+  type FetchLike,
+  type OAuthClientInformationMixed,
+  type OAuthTokens,
+} from '@modelcontextprotocol/client';
 import type { JsonObject } from '../contracts/json.ts';
 import type { SignInRows } from '../store/sign-ins/sign-ins.ts';
 import type { KeptTokens, NewTokens, TokenPlace } from '../store/sign-ins/tokens.ts';
@@ -34,6 +38,7 @@ interface Parts {
   rows: Pick<SignInRows, 'tokens' | 'clients'>;
 }
 
+const FAILURES = new Set<string>([OAuthErrorCode.ServerError, OAuthErrorCode.TemporarilyUnavailable, OAuthErrorCode.TooManyRequests]);
 /** Less than the time for which others wait for their turn. */
 const DEADLINE_MS = 9_000;
 
@@ -113,5 +118,5 @@ function tokensIn({ secret }: Pick<KeptTokens, 'secret'>): OAuthTokens {
 
 /** The authorization server takes this token no more; a failure of its own says nothing about the token. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof OAuthError && ![ServerError, TemporarilyUnavailableError, TooManyRequestsError].some((kind) => error instanceof kind);
+  return error instanceof OAuthError && !FAILURES.has(error.code);
 }

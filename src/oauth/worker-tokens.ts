@@ -1,5 +1,4 @@
-import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
-import { fetchToken, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import { ClientCredentialsProvider, fetchToken, PrivateKeyJwtProvider, type OAuthClientProvider } from '@modelcontextprotocol/client';
 import type { TokenSource } from './authorized-fetch.ts';
 import { chooseScope } from './choose-scope.ts';
 import { findAuthorization, isSameIssuer } from './find-authorization.ts';

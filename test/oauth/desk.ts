@@ -7,6 +7,7 @@ import type { Plugin, ToolContext } from '../../src/plugins/api/define-plugin.ts
 import type { ConnectedServer } from '../../src/plugins/dialects/mcp/connected-server.ts';
 import type { ListShelf } from '../../src/plugins/dialects/mcp/lists-of-conversations.ts';
 import { serveUsers } from '../../src/plugins/dialects/mcp/serve-users.ts';
+import { memoryStore } from '../plugins/dialects/mcp/memory-store.ts';
 import type { SignIn, SignInRows } from '../../src/store/sign-ins/sign-ins.ts';
 import { memoryRows } from './memory-rows.ts';
 
@@ -61,6 +62,7 @@ export async function openDesk(url: string, { rows = memoryRows(), oauth = {} }:
       return (await common.inConversation?.({ conversationId: 'conv', tenantId: 'north', agentId: 'clerk', userId })) ?? common;
     },
     async call(userId, tool, more = {}) {
+      const store = memoryStore();
       const plugin = await desk.pluginOf(userId);
       const found = plugin.tools.find(({ id }) => id === tool);
       if (!found) throw new Error(`no tool ${tool} among ${plugin.tools.map(({ id }) => id).join(', ')}`);
@@ -70,7 +72,7 @@ export async function openDesk(url: string, { rows = memoryRows(), oauth = {} }:
         return desk.person(question, signal);
       };
       const ids = { conversationId: 'conv', tenantId: 'north', userId, callId: `call_${calls}` };
-      const context = { signal: new AbortController().signal, heartbeat: () => undefined, askPerson, ...ids, ...more };
+      const context = { signal: new AbortController().signal, heartbeat: () => undefined, store, logger: console, askPerson, ...ids, ...more };
       return found.execute({}, context as Partial<ToolContext> as ToolContext);
     },
     [Symbol.asyncDispose]: () => connected[Symbol.asyncDispose](),

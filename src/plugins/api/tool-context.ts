@@ -46,9 +46,10 @@ export interface ToolContext {
   note(this: void, text: string, options?: { wake?: boolean }): Promise<void>;
   /**
    * Asks the person behind the conversation on behalf of a server, and waits for the answer: for up to a day, which is not counted in the time limit of the call.
-   * Only for MCP servers outside the sandbox; absent where no person can be asked.
+   * Only for MCP servers outside the sandbox; absent where no person can be asked. `after`: how many questions the call has asked before, where another attempt does
+   * not ask them again.
    */
-  askPerson?(this: void, question: Question, signal: AbortSignal): Promise<QuestionAnswer>;
+  askPerson?(this: void, question: Question, signal: AbortSignal, after?: number): Promise<QuestionAnswer>;
   /** The model of the agent, for a server that asks it. What it uses counts as used by the conversation. Only for MCP servers outside the sandbox. */
   model?: { name: string; ask: HostOfQuestion['askModel'] };
 }

@@ -10,7 +10,7 @@ import { answerIn, isSameQuestion, proposeQuestion, type ProposedQuestion } from
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 2_000;
 
-export type AskPerson = (question: Question, signal: AbortSignal) => Promise<QuestionAnswer>;
+export type AskPerson = (question: Question, signal: AbortSignal, after?: number) => Promise<QuestionAnswer>;
 
 /**
  * Asks a person on behalf of the server that runs this call, and waits for the answer, which is stored with the question: a later attempt at the call, which is
@@ -18,7 +18,8 @@ export type AskPerson = (question: Question, signal: AbortSignal) => Promise<Que
  */
 export function createAskPerson(run: ToolRun, hold: () => Disposable, ended: AbortSignal): AskPerson {
   let asked = 0;
-  return async (question, signal) => {
+  return async (question, signal, after) => {
+    if (after !== undefined) asked = after;
     using _held = hold();
     const over = anySignal([signal, ended]);
     const { proposed } = await store(run, question, () => {

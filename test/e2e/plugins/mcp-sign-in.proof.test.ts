@@ -221,6 +221,7 @@ test('the document that describes Longshore to authorization servers', async () 
     redirect_uris: [`${service.url}/oauth/callback`],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
+    application_type: 'native',
     token_endpoint_auth_method: 'none',
   });
 });

@@ -3,8 +3,7 @@ import { freeExec } from '../../../contracts/call-ids.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer, ServerRequestOptions } from '../../../sandbox/api/host-methods.ts';
 import type { ServerSandbox } from '../../api/plugin.ts';
-import { aboutServer, type ListedTools } from './offers/listed-tools.ts';
-import { MAX_PAGES, MORE_PAGES } from './server-tools.ts';
+import { aboutServer, MAX_PAGES, MORE_PAGES, type ListedTools } from './offers/listed-tools.ts';
 
 type Asking = Required<Pick<ServerRequestOptions, 'timeoutMs'>> & Pick<ServerRequestOptions, 'onRestart'>;
 

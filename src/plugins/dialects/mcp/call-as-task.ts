@@ -1,4 +1,4 @@
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { ProtocolError } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { pause } from '../../../common/pause.ts';
 import { isFailure } from '../../../contracts/errors.ts';
@@ -81,7 +81,7 @@ async function follow(taskId: string, { name, context, persist }: Parts, isAgain
       if (signal.aborted) throw signal.reason;
     }
   } catch (error) {
-    if (!isAgain || !(error instanceof McpError)) throw error;
+    if (!isAgain || !(error instanceof ProtocolError)) throw error;
     throw new Error(
       `the worker of this call died, and the MCP server ${name} does not tell what its task has done (${error.message}): it is not known whether the call took effect`,
       { cause: error },

@@ -1,4 +1,4 @@
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { ProtocolError } from '@modelcontextprotocol/client';
 import type { McpGuest } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest } from '../../../sandbox/api/host-methods.ts';
@@ -55,7 +55,7 @@ export function restartNote(name: string, why: string): string {
 function problemOf(answer: Exclude<ServerAnswer, { outcome: 'answered' }>, name: string, timeoutMs: number): Error {
   switch (answer.outcome) {
     case 'refused':
-      return new McpError(answer.code, answer.message);
+      return new ProtocolError(answer.code, answer.message);
     case 'absent':
       return new Error(`the MCP server ${name} is not available, and the call was not made: ${answer.why}`);
     case 'gone':

@@ -1,5 +1,4 @@
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
+import { SdkHttpError, UrlElicitationRequiredError } from '@modelcontextprotocol/client';
 import { inTime } from '../../../common/in-time.ts';
 import type { McpLimits, Sampling } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
@@ -7,15 +6,20 @@ import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
 import type { PluginStore, ToolContext } from '../../api/define-plugin.ts';
 import { callAsTask, isTask } from './call-as-task.ts';
 import { limitOf } from './call-limits.ts';
-import { messageOf } from './http-words.ts';
+import { fateOf, type Fate } from './connection/fate-of.ts';
+import { messageOf } from './connection/http-words.ts';
+import { isWaiting, keptRounds } from './kept-rounds.ts';
 import type { ServerCall, TaskUse } from './offers/server-call.ts';
-import type { Session } from './open-session.ts';
+import type { KeptRounds } from './connection/rounds.ts';
+import type { Session } from './connection/open-session.ts';
 import { readQuestion } from './questions/read-question.ts';
 import type { RunServerTool } from './server-tools.ts';
 
 export interface CallerParts {
   name: string;
   limits: McpLimits & { sampling?: Sampling };
+  /** What the server is, as the agent's file describes it. */
+  place: string;
   /** The connection for a call, or the promise of the next one. */
   session: (context: ToolContext) => Session | Promise<Session>;
   /** The last report about the server. */
@@ -26,23 +30,16 @@ export interface CallerParts {
 const PATIENCE_MS = 20_000;
 /** Most pages that a server may require for one call. */
 const MOST_PAGES = 5;
-const CONNECTION_CLOSED = -32_000;
-/** Messages of `fetch` for a missing or incomplete answer. */
-const NETWORK_FAILED = new Set(['fetch failed', 'terminated']);
-/** Codes of a request that was never sent: no process listens at the address, or the host cannot be reached. */
-const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
-
 /** Times that a request about a task is sent, over a new connection each time. */
 const MOST_ATTEMPTS = 10;
 const CANCEL_MS = 5_000;
 
-/** What is known about a call that failed. `answered`: the server reported the failure itself, or this worker ended the call. */
-type Fate = 'answered' | 'forgotten' | 'unmade' | 'unknown';
 const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended during a call' };
 
 interface Sending {
   context: ToolContext;
   timeoutMs: number;
+  rounds?: KeptRounds;
   /** Progress is not reported. */
   isQuiet?: boolean;
 }
@@ -59,18 +56,19 @@ class Unanswered extends Error {
 }
 
 /** Makes the functions of tools that call a server. Their errors say whether the call was made. */
-export function createCaller({ name, limits, session, lastAlert }: CallerParts): RunServerTool {
+export function createCaller({ name, limits, place, session, lastAlert }: CallerParts): RunServerTool {
   const asks = { mayAsk: true as const, ...(limits.sampling && { mayAskModel: true as const }) };
   return (tool) => ({
     isolation: 'host',
     ...asks,
-    ...(tool.task && { mayGoOn: (callId: string, store: PluginStore) => isTask(store, callId) }),
+    ...((tool.task || tool.inRounds) && { mayGoOn: async (callId: string, store: PluginStore) => (await isTask(store, callId)) || isWaiting(store, callId) }),
     execute: (input, context) => tool.run(input, (request, task) => ask(tool, context, request, task), context),
   });
 
   function ask(tool: ServerCall, context: ToolContext, request: ServerRequest, task: TaskUse | undefined): Promise<JsonObject> {
     const timeoutMs = limitOf(limits, tool.name);
-    const sending = { context, timeoutMs };
+    const rounds = tool.inRounds && keptRounds(place, context);
+    const sending = { context, timeoutMs, ...(rounds && { rounds }) };
     if (!task) return call(request, sending, false);
     return callAsTask(request, {
       name,
@@ -97,15 +95,15 @@ export function createCaller({ name, limits, session, lastAlert }: CallerParts):
   }
 
   /** @throws Unanswered when the connection was of no use; it is closed then */
-  async function send(request: ServerRequest, { context, timeoutMs, isQuiet = false }: Sending): Promise<JsonObject> {
+  async function send(request: ServerRequest, { context, timeoutMs, rounds, isQuiet = false }: Sending): Promise<JsonObject> {
     const current = await soon(context);
     try {
       const { signal, askPerson, model } = context;
       const heard = isQuiet ? {} : { onProgress: (line: string) => context.heartbeat(line) };
-      return await current.call(request, { signal, timeoutMs, askPerson, model, ...heard });
+      return await current.call(request, { signal, timeoutMs, askPerson, model, ...(rounds && { rounds }), ...heard });
     } catch (error) {
       const fate = fateOf(error);
-      if (fate === 'answered') throw error instanceof StreamableHTTPError ? new Error(messageOf(error), { cause: error }) : error;
+      if (fate === 'answered') throw error instanceof SdkHttpError ? new Error(messageOf(error), { cause: error }) : error;
       await current.close(WHY[fate]);
       throw new Unanswered(fate, error);
     }
@@ -142,17 +140,4 @@ async function opensPages(name: string, { elicitations }: UrlElicitationRequired
   if (!askPerson || elicitations.length === 0 || elicitations.length > MOST_PAGES) return false;
   for (const asked of elicitations) if ((await askPerson(readQuestion(name, asked), signal)).action !== 'accept') return false;
   return true;
-}
-
-function fateOf(error: unknown): Fate {
-  if (error instanceof StreamableHTTPError) return isSessionGone(error) ? 'forgotten' : 'answered';
-  if (error instanceof McpError) return error.code === CONNECTION_CLOSED ? 'unknown' : 'answered';
-  const { message, cause } = error as { message?: string; cause?: { code?: string } };
-  if (message === undefined || !NETWORK_FAILED.has(message)) return 'answered';
-  return UNSENT.has(cause?.code ?? '') ? 'unmade' : 'unknown';
-}
-
-/** 404 as the protocol defines it, or 400 as many servers answer. */
-function isSessionGone({ code, message }: StreamableHTTPError): boolean {
-  return code === 404 || (code === 400 && /session/i.test(message));
 }

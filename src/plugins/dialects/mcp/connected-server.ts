@@ -1,4 +1,4 @@
-import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike } from '@modelcontextprotocol/client';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../../common/any-signal.ts';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
@@ -9,11 +9,12 @@ import type { Plugin } from '../../api/define-plugin.ts';
 import { createAuthorizedFetch } from '../../../oauth/authorized-fetch.ts';
 import { createWorkerTokens } from '../../../oauth/worker-tokens.ts';
 import { createCaller } from './call-server.ts';
-import { fillInServer } from './fill-in-server.ts';
-import { logOf } from './heard.ts';
-import { statusIn } from './http-words.ts';
-import { openSession, type Session } from './open-session.ts';
-import { openTransport } from './open-transport.ts';
+import type { Remembered } from './connection/generation.ts';
+import { fillInServer } from './connection/fill-in-server.ts';
+import { logOf } from './connection/heard.ts';
+import { statusIn } from './connection/http-words.ts';
+import { openSession, type Session } from './connection/open-session.ts';
+import { openTransport } from './connection/open-transport.ts';
 import { createRunningCalls } from '../../../common/running-calls.ts';
 import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
@@ -69,6 +70,7 @@ class Keeper {
   private readonly parts: ServerParts;
   private readonly closed = new AbortController();
   private readonly calls = createRunningCalls();
+  private readonly remembered: Remembered = {};
   private isEnabled: boolean;
   /** Aborts when the server is enabled or disabled. */
   private turned = new AbortController();
@@ -115,7 +117,7 @@ class Keeper {
   private createRun(): RunServerTool {
     const { name, server } = this.parts;
     const lastAlert = () => this.published.plugin().alerts.at(-1)?.text;
-    const caller = createCaller({ name, limits: server, session: () => this.session ?? this.next.promise, lastAlert });
+    const caller = createCaller({ name, limits: server, place: placeOf(server), session: () => this.session ?? this.next.promise, lastAlert });
     return (tool) => {
       const { execute, ...rest } = caller(tool);
       return { ...rest, execute: (input, context) => this.calls.counted(() => execute(input, context)) };
@@ -143,8 +145,10 @@ class Keeper {
     const { name, server, readEnvironment, log } = this.parts;
     this.opened = undefined;
     try {
+      const authorized = this.authorized();
+      const open = () => openTransport(name, server, readEnvironment, authorized);
       const toolsChanged = createRefresh(async () => this.opened && this.list(this.opened), log);
-      this.opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment, this.authorized()), {
+      this.opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered }, open, {
         toolsChanged,
         ...logOf(name, log),
       });
@@ -180,6 +184,11 @@ class Keeper {
   private async list(opened: Session): Promise<void> {
     this.published.take(await opened.list());
   }
+}
+
+/** What a server is, for as long as the agent's file describes it in the same way. */
+export function placeOf(server: McpProgram | McpRemote): string {
+  return JSON.stringify('url' in server ? [server.url] : [server.command, ...server.args]);
 }
 
 /** Runs one refresh at a time. All requests during a refresh lead to one more refresh. */

@@ -8,7 +8,7 @@ import type { SandboxServer } from '../../../sandbox/api/host-methods.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 import { createGuestCaller } from './call-guest.ts';
 import type { ConnectedServer } from './connected-server.ts';
-import { fillInServer, type ReadEnvironment } from './fill-in-server.ts';
+import { fillInServer, type ReadEnvironment } from './connection/fill-in-server.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { createListsOfConversations, type ListShelf } from './lists-of-conversations.ts';
 import { createServerPlugin } from './server-plugin.ts';

@@ -7,7 +7,7 @@ import type { Logger } from '../../../platform/log.ts';
 import { isLoopback } from '../../../oauth/check-endpoint.ts';
 import type { Plugin } from '../../api/define-plugin.ts';
 import { connectServer, type ConnectedServer } from './connected-server.ts';
-import type { ReadEnvironment } from './fill-in-server.ts';
+import type { ReadEnvironment } from './connection/fill-in-server.ts';
 import { serveFromSandboxes } from './guest-server.ts';
 import type { ListInSandbox } from './list-in-sandbox.ts';
 import type { ListShelf } from './lists-of-conversations.ts';

@@ -9,14 +9,15 @@ import { createUserTokens, type User } from '../../../oauth/user-tokens.ts';
 import type { SignInRows } from '../../../store/sign-ins/sign-ins.ts';
 import type { Plugin, Tool } from '../../api/define-plugin.ts';
 import { createCaller } from './call-server.ts';
-import type { ConnectedServer, ServerParts } from './connected-server.ts';
-import { fillInServer } from './fill-in-server.ts';
-import { logOf } from './heard.ts';
-import { statusIn } from './http-words.ts';
+import { placeOf, type ConnectedServer, type ServerParts } from './connected-server.ts';
+import type { Remembered } from './connection/generation.ts';
+import { fillInServer } from './connection/fill-in-server.ts';
+import { logOf } from './connection/heard.ts';
+import { statusIn } from './connection/http-words.ts';
 import type { ListShelf } from './lists-of-conversations.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
-import { openSession, type Session } from './open-session.ts';
-import { openTransport } from './open-transport.ts';
+import { openSession, type Session } from './connection/open-session.ts';
+import { openTransport } from './connection/open-transport.ts';
 import { createServerPlugin, versionOf, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
 import { createSigningIn, type SigningIn } from './sign-in/ask-to-sign-in.ts';
@@ -65,6 +66,7 @@ class Served {
   private readonly lists: ListsOfUsers;
   private readonly signingIn: SigningIn;
   private readonly plugins = new RecentMap<string, Plugin>(MOST_PLUGINS);
+  private readonly remembered: Remembered = {};
   private isEnabled: boolean;
   private turned = new AbortController();
   private listing: Promise<void> = Promise.resolve();
@@ -111,7 +113,7 @@ class Served {
   private createRun(): RunServerTool {
     const { name, server, signIns } = this.parts;
     const lastAlert = () => this.published.plugin().alerts.at(-1)?.text;
-    const caller = createCaller({ name, limits: server, session: (context) => this.sessions.of(context), lastAlert });
+    const caller = createCaller({ name, limits: server, place: placeOf(server), session: (context) => this.sessions.of(context), lastAlert });
     // A call whose server wanted a sign-in first had no effect.
     const isUnmade = async (callId: string) => (await signIns.rows.ofCall(callId))?.isResumed === false;
     return (tool) => {
@@ -144,7 +146,7 @@ class Served {
     let opened: Session | undefined;
     const list = async (): Promise<void> => opened && take(await opened.list());
     const toolsChanged = () => void list().catch((error: unknown) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'));
-    opened = await openSession({ name, sampling: server.sampling }, openTransport(name, server, readEnvironment, fetchFn), {
+    opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered }, () => openTransport(name, server, readEnvironment, fetchFn), {
       toolsChanged,
       ...logOf(name, log),
     });

@@ -4,7 +4,7 @@ import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { definePlugin, type Plugin, type PluginAlert, type PluginDetails, type Tool } from '../../api/define-plugin.ts';
 import type { PluginConversation } from '../../api/plugin.ts';
-import type { Session } from './open-session.ts';
+import type { Session } from './connection/open-session.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { instructionsOf } from './offers/instructions.ts';
 import { tellWatched, watchedIn } from './offers/watched-resources.ts';
@@ -56,18 +56,19 @@ export function createServerPlugin({ name, limits, log, run, onChange, hooks, in
   const alerts: PluginAlert[] = [];
   let known = '';
   let words: string | undefined;
+  let rounds = false;
   let plugin = made('0', { version: '0', tools: [] }, []);
   return { plugin: () => plugin, take, withTools, fail, recover, mention };
 
   function take(listed: ListedTools): void {
     const version = versionOf(listed);
-    const { instructions } = listed;
-    if (version === known && instructions === words) return;
+    const { instructions, inRounds = false } = listed;
+    if (version === known && instructions === words && inRounds === rounds) return;
     const isSame = version === known;
     const { tools, problems } = toolsOf(name, listed, limits, run);
     for (const problem of bounded(problems)) alert('warning', problem);
     if (known !== '' && !isSame) alert('info', `Its tools have changed; now there are: ${cutMiddle(tools.map(({ id }) => id).join(', '), 500) || 'none'}`);
-    [known, words] = [version, instructions];
+    [known, words, rounds] = [version, instructions, inRounds];
     plugin = made(version, listed, tools);
     onChange(plugin);
   }

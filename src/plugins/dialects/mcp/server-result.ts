@@ -1,5 +1,5 @@
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import type { Json } from '../../../contracts/json.ts';
+import type { CallToolResult } from '@modelcontextprotocol/client';
+import { isObject, type Json } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
 import type { ToolResult } from '../../api/define-plugin.ts';
 import { partOf } from './offers/part-of.ts';
@@ -11,12 +11,16 @@ import { partOf } from './offers/part-of.ts';
 export function serverResultOf({ content, structuredContent, isError = false }: CallToolResult): ToolResult {
   const onlyText = content.every(({ type }) => type === 'text');
   // A value with a list `content` of its own would be mistaken for parts.
-  const isValue = structuredContent && onlyText && !isError && !Array.isArray(structuredContent['content']);
+  const isValue = structuredContent !== undefined && onlyText && !isError && !hasParts(structuredContent);
   if (isValue) return structuredContent as Json;
   const parts = content.map(partOf);
-  if (structuredContent && !onlyText) parts.push({ type: 'text', text: JSON.stringify(structuredContent) });
+  if (structuredContent !== undefined && !onlyText) parts.push({ type: 'text', text: JSON.stringify(structuredContent) });
   if (parts.length === 0) parts.push({ type: 'text', text: emptyText(structuredContent, isError) });
   return isError ? { content: parts, isError } : plainOf(parts);
+}
+
+function hasParts(value: unknown): boolean {
+  return isObject(value) && Array.isArray(value['content']);
 }
 
 /** A single text part becomes a text, for code that calls the tool. */
@@ -26,6 +30,6 @@ function plainOf(parts: ContentPart[]): ToolResult {
 }
 
 function emptyText(structuredContent: unknown, isError: boolean): string {
-  if (structuredContent) return JSON.stringify(structuredContent);
+  if (structuredContent !== undefined) return JSON.stringify(structuredContent);
   return isError ? 'It failed and said nothing.' : 'Done.';
 }

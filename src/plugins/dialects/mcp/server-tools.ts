@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { CallToolResultSchema, ToolSchema, type Tool as ServerTool } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool as ServerTool } from '@modelcontextprotocol/client';
+import { CallToolResultSchema, ToolSchema } from '@modelcontextprotocol/core';
 import { cutMiddle } from '../../../contracts/visible-text.ts';
 import type { McpLimits } from '../../../contracts/mcp/server.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
 import { defineTool, type Tool, type ToolAnnotations } from '../../api/define-plugin.ts';
 import { createCompiler } from '../../schemas/validate-arguments.ts';
-import type { ListedTools } from './offers/listed-tools.ts';
+import { MAX_PAGES, type ListedTools } from './offers/listed-tools.ts';
 import { limitOf } from './call-limits.ts';
 import { offeredTools } from './offers/offered-tools.ts';
 import type { ServerCall, TaskUse } from './offers/server-call.ts';
@@ -20,46 +21,46 @@ export interface ServerTools {
 }
 
 const MAX_TOOLS = 500;
-/** Most pages of a server's list that are requested. */
-export const MAX_PAGES = 50;
-/** Marks the end of a list of which more pages exist. */
-export const MORE_PAGES = { morePages: true };
 const MAX_DEFINITION_BYTES = 64 * 1024;
 const LONGEST_ID = 80;
 
 /** A server's tools as tools of a plugin. A tool that cannot be used is left out and reported; the others work. */
 export function toolsOf(
   pluginId: string,
-  { tools: given, offers = [] }: Pick<ListedTools, 'tools' | 'offers'>,
+  { tools: given, offers = [], problems: before = [], inRounds }: Omit<ListedTools, 'version'>,
   limits: McpLimits,
   run: RunServerTool,
 ): ServerTools {
   const listed = given.filter((each) => !isMorePages(each));
   const compile = createCompiler();
   const tools = new Map<string, Tool>();
-  const problems: string[] = [];
+  const problems: string[] = [...before];
+  const rounds = inRounds ? { inRounds } : {};
   if (listed.length < given.length) problems.push(`Its list of tools has more than ${MAX_PAGES} pages; tools of those after them are left out`);
   if (listed.length > MAX_TOOLS) problems.push(`It has ${listed.length} tools; the first ${MAX_TOOLS} are used`);
+  const making = { limits, run: (call: ServerCall) => run({ ...call, ...rounds }), hasTasks: offers.includes('tasks') };
   for (const described of listed.slice(0, MAX_TOOLS)) {
     try {
-      const tool = toolOf(parse(described), { limits, run, hasTasks: offers.includes('tasks') }, (id) => tools.has(id));
+      const tool = toolOf(parse(described), making, (id) => tools.has(id));
       compile(pluginId, tool.id, 'parameters', tool.parameters);
       if (tool.resultSchema) compile(pluginId, tool.id, 'result', tool.resultSchema);
       tools.set(tool.id, tool);
     } catch (error) {
-      problems.push(
-        `Its tool ${JSON.stringify(cutMiddle(String((described as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle((error as Error).message, 500)}`,
-      );
+      problems.push(leftOut(described, error as Error));
     }
   }
   for (const { tool, ...call } of offeredTools(offers, limits.timeoutMs)) {
     const id = idOf(tool.id, (taken) => tools.has(taken));
-    tools.set(id, { ...tool, id, ...run({ name: tool.id, ...call }) });
+    tools.set(id, { ...tool, id, ...making.run({ name: tool.id, ...call }) });
   }
   const names = listed.map((each) => (each as { name?: unknown } | null)?.name);
   const unknown = Object.keys(limits.toolTimeoutsMs ?? {}).filter((name) => !names.includes(name));
   if (unknown.length > 0) problems.push(`"timeouts" names tools that it does not have: ${unknown.join(', ')}`);
   return { tools: [...tools.values()], problems };
+}
+
+function leftOut(described: unknown, { message }: Error): string {
+  return `Its tool ${JSON.stringify(cutMiddle(String((described as { name?: unknown } | null)?.name), 100))} is left out: ${cutMiddle(message, 500)}`;
 }
 
 function isMorePages(listed: unknown): boolean {

@@ -10,67 +10,54 @@ import signal
 import subprocess
 import threading
 import time
-from urllib.parse import quote
 
-from mcp_words import log, names_of, tell_change
+import mcp_newer
+from mcp_questions import Questions
+from mcp_request import Request
+from mcp_words import log, names_of, small, tell_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import IO, Any
 
 _VERSION = '2025-11-25'
+_CLIENT = {'name': 'longshore', 'version': '0.1.0'}
 _COMES_UP = 30.0
+# A server of an earlier revision may be silent when it is asked what it speaks; then it is greeted.
+_PROBE = 1.0
+_POLL = 0.05
 _MAX_MESSAGE = 8 * 1024 * 1024
 # Notifications and lines that are no messages, in a second.
 _MAX_NOISE = 1_000
 _MAX_LAST_WORDS = 500
 _MAX_PROGRESS = 200
 _MAX_INSTRUCTIONS = 10_000
-_INVALID_REQUEST = -32600
-_INVALID_PARAMS = -32602
-# What a server may ask of its worker, and its largest size as JSON. The worker accepts less, and tells the server so.
-_QUESTIONS = {'elicitation/create': 256 * 1024, 'sampling/createMessage': 900_000}
+_INTERNAL_ERROR = -32603
 _MAY_SAMPLE = 'LONGSHORE_MCP_SAMPLING'
-# For the reasons of a worker that does not answer. All others say that the question is not valid.
-_CODES = {'REFUSED': -1, 'TOOL_FAILED': -32603}
 
 
-class Request:
-    """One open request. `lines` are the reports for its client; None ends them."""
-
-    def __init__(self, request_id: str, method: str, params: dict[str, Any], asks: bool = False) -> None:
-        self.id = request_id
-        self.method = method
-        self.params = params
-        self.asks = asks
-        """A worker that can ask a person follows it."""
-        self.lines: queue.Queue[bytes | None] = queue.Queue()
-        self.over = False
-
-    def tell(self, kind: str, **fields: Any) -> None:
-        if self.over:
-            return
-        self.over = kind in ('answer', 'error', 'failed', 'gone')
-        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
-        if self.over:
-            self.lines.put(None)
+class EndedEarly(RuntimeError):
+    """It has ended when it was asked which revisions it speaks, as some of earlier revisions do."""
 
 
 class ServerProcess:
-    def __init__(self, program: list[str]) -> None:
+    def __init__(self, program: list[str], again: Callable[[Request], object]) -> None:
         self.about: dict[str, Any] = {}
         self.offers: list[str] = []
         self.instructions = ''
         self.why = ''
         self.ended = threading.Event()
         self._open: dict[str, Request] = {}
-        self._asked: dict[int, tuple[Request, Any]] = {}
-        self._questions = 0
+        # Where it speaks the revision 2026-07-28.
+        self._meta: dict[str, Any] | None = None
+        self._listening: mcp_newer.Listening | None = None
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._words = b''
         self._noise = (0.0, 0)
         self._may_sample = _MAY_SAMPLE in os.environ
+        self._questions = Questions(self._may_sample, self._send, again)
         pipe = subprocess.PIPE
         env = {name: value for name, value in os.environ.items() if name != _MAY_SAMPLE}
         self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=env)
@@ -81,65 +68,109 @@ class ServerProcess:
         for listener in self._listeners:
             listener.start()
 
-    def greet(self) -> None:
-        """Raises with the reason when the server cannot be initialized."""
+    def greet(self, probe: bool) -> None:
+        """Raises with the reason when the server cannot be used; EndedEarly when it may be usable without the probe."""
         capabilities: dict[str, Any] = {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}
         if self._may_sample:
             capabilities['sampling'] = {}
-        about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': {'name': 'longshore', 'version': '0.1.0'}}
+        about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': _CLIENT}
         greeting = Request('longshore-greeting', 'initialize', about)
-        self.ask(greeting)
+        discovery = Request('longshore-discover', 'server/discover', {'_meta': mcp_newer.envelope(capabilities, _CLIENT, False)})
+        if probe:
+            self.ask(discovery)
+        told = self._line(discovery, _PROBE) if probe else None
+        # A server that is slow to start answers both in turn, and one of an earlier revision may answer the greeting alone.
+        answer: Any = None
+        limit = time.monotonic() + _COMES_UP
+        while answer is None and time.monotonic() < limit:
+            if told is not None and told['type'] == 'gone':
+                raise EndedEarly(told['why'])
+            if told is not None and mcp_newer.speaks(told):
+                self._begin_newer(told['result'], capabilities)
+                return
+            if greeting.server is None:
+                self.ask(greeting)
+            answer = self._line(greeting, _POLL)
+            if probe and told is None:
+                told = self._line(discovery, _POLL)
+                if told is not None and told['type'] == 'answer' and answer is not None and answer['type'] == 'error':
+                    answer = None
+        if answer is None:
+            raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
+        if answer['type'] != 'answer':
+            raise RuntimeError(answer.get('why') or answer.get('message') or 'it did not accept the initialize request')
+        if not isinstance(answer['result'], dict):
+            raise RuntimeError('its answer to initialize is not an object')
+        known, offers = answer['result'].get('serverInfo'), answer['result'].get('capabilities')
+        self._note(known, names_of(offers) if isinstance(offers, dict) else [], answer['result'])
+        self._send({'method': 'notifications/initialized'})
+
+    def _begin_newer(self, result: dict[str, Any], capabilities: dict[str, Any]) -> None:
+        offered = result['capabilities']
+        self._meta = mcp_newer.envelope(capabilities, _CLIENT, 'logging' in offered)
+        self._note(*mcp_newer.facts_of(result), result)
+        self._listening = mcp_newer.Listening(offered, self._send, self._meta)
+        self._listening.begin()
+
+    def _note(self, known: object, offers: list[str], result: dict[str, Any]) -> None:
+        words = result.get('instructions')
+        self.about = known if isinstance(known, dict) else {}
+        self.offers = offers
+        self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
+
+    def _line(self, request: Request, seconds: float) -> Any:
+        """The last report of a request; None if it does not come in time."""
         line = None
         with contextlib.suppress(queue.Empty):
             while line is None or line['type'] == 'made':
-                line = json.loads(greeting.lines.get(timeout=_COMES_UP) or b'null')
-        if line is None or line['type'] == 'made':
-            raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
-        if line['type'] != 'answer':
-            raise RuntimeError(line.get('why') or line.get('message') or 'it did not accept the initialize request')
-        if not isinstance(line['result'], dict):
-            raise RuntimeError('its answer to initialize is not an object')
-        known, offers, words = (line['result'].get(name) for name in ('serverInfo', 'capabilities', 'instructions'))
-        self.about = known if isinstance(known, dict) else {}
-        self.offers = names_of(offers) if isinstance(offers, dict) else []
-        self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
-        self._send({'method': 'notifications/initialized'})
+                line = json.loads(request.lines.get(timeout=seconds) or b'null')
+        return None if line is None or line['type'] == 'made' else line
 
     def ask(self, request: Request) -> None:
+        """Sends a request; one that was sent before gets the answers of its last round."""
+        if request.over:
+            return
+        request.server = self
+        if self._listening is not None and request.method in ('resources/subscribe', 'resources/unsubscribe'):
+            request.tell('made')
+            self._listening.take(request)
+            return
+        request.sent_as = f'{request.id}#{request.rounds}' if request.rounds else request.id
         with self._lock:
+            why = None
             if self.ended.is_set():
-                request.tell('failed', why=self.why)
-                return
-            if request.id in self._open:
-                request.tell('failed', why=f'a request {request.id} is running already')
-                return
-            self._open[request.id] = request
-        request.tell('made')
-        self._send({'id': request.id, 'method': request.method, 'params': request.params})
+                why = self.why
+            elif request.sent_as in self._open:
+                why = f'a request {request.id} is running already'
+            elif request.rounds and self._meta is None:
+                why = 'it does not speak the revision of the protocol any more in which it has asked for input'
+            else:
+                self._open[request.sent_as] = request
+        if why is not None:
+            request.tell('gone' if request.rounds else 'failed', why=why)
+            return
+        if not request.rounds:
+            request.tell('made')
+        meta = {**request.params.get('_meta', {}), **(self._meta or {})}
+        if 'progressToken' in meta:
+            meta['progressToken'] = request.sent_as
+        params = {**request.params, **request.given, **({'_meta': meta} if meta else {})}
+        self._send({'id': request.sent_as, 'method': request.method, 'params': params})
 
     def cancel(self, request: Request) -> None:
         with self._lock:
-            under_way = self._open.pop(request.id, None) is request
-            self._forget_questions(request)
+            under_way = self._open.pop(request.sent_as, None) is request
+        self._questions.forget(request)
+        request.over = True
         if under_way:
-            self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.id, 'reason': 'the call was ended'}})
+            self._send({'method': 'notifications/cancelled', 'params': {'requestId': request.sent_as, 'reason': 'the call was ended'}})
         # Who waits for the result of a task is its call.
         if under_way and request.method == 'tasks/result':
             self._send({'id': f'{request.id}-cancel', 'method': 'tasks/cancel', 'params': {'taskId': request.params.get('taskId')}})
 
     def answer(self, request: Request, number: int, result: dict[str, Any]) -> None:
         """Passes on the answer to a question that the server asked during this request: its `ok`, or why there is none."""
-        with self._lock:
-            of, message_id = self._asked.get(number, (None, None))
-            if of is not request:
-                return
-            del self._asked[number]
-        error = result.get('error')
-        if isinstance(error, dict):
-            code = _CODES.get(str(error.get('code')), _INVALID_PARAMS)
-            self._send({'id': message_id, 'error': {'code': code, 'message': str(error.get('message'))}})
-        else:
-            self._send({'id': message_id, 'result': result.get('ok')})
+        self._questions.answer(request, number, result)
 
     def stop(self, why: str) -> None:
         self.why = self.why or why
@@ -184,12 +215,16 @@ class ServerProcess:
             self._count_noise()
         if not isinstance(message, dict):
             return
+        if self._listening is not None and self._listening.hear(message):
+            return
         if 'method' not in message:
             self._settle(message)
-        elif 'id' in message and self._may_ask(message['method']):
-            self._ask(message)
         elif 'id' in message:
-            self._serve(message)
+            # In the revision 2026-07-28, servers send no requests.
+            if self._meta is None:
+                with self._lock:
+                    requests = list(self._open.values())
+                self._questions.serve(message, requests)
         elif message['method'] == 'notifications/progress':
             self._pass_on(message.get('params'))
         elif message['method'] == 'notifications/message':
@@ -205,51 +240,24 @@ class ServerProcess:
             request = self._open.pop(request_id, None) if isinstance(request_id, str) else None
             if request is None:
                 return
-            self._forget_questions(request)
-        error = message.get('error')
+        self._questions.forget(request)
+        error, result = message.get('error'), message.get('result')
+        is_newer = self._meta is not None or request.method == 'server/discover'
+        kind = result.pop('resultType', None) if is_newer and isinstance(result, dict) else None
         if isinstance(error, dict):
-            request.tell('error', code=error.get('code'), message=str(error.get('message')), server=self._facts(request))
+            request.tell('error', code=error.get('code'), message=str(error.get('message')), data=small(error.get('data')), server=self._facts(request))
+        elif kind == 'input_required' and isinstance(result, dict):
+            self._questions.begin_round(request, result)
+        elif kind not in (None, 'complete'):
+            request.tell('error', code=_INTERNAL_ERROR, message=f'its answer is of an unknown kind: {str(kind)[:100]}')
         else:
-            request.tell('answer', result=message.get('result'), server=self._facts(request))
-
-    def _forget_questions(self, request: Request) -> None:
-        self._asked = {number: asked for number, asked in self._asked.items() if asked[0] is not request}
+            request.tell('answer', result=result, server=self._facts(request))
 
     def _facts(self, request: Request) -> dict[str, Any]:
         """What the server says about itself; all of it only to those who list its tools."""
         if request.method != 'tools/list':
             return self.about
         return {**self.about, 'offers': self.offers, 'instructions': self.instructions}
-
-    def _may_ask(self, method: object) -> bool:
-        return method == 'elicitation/create' or (method == 'sampling/createMessage' and self._may_sample)
-
-    def _ask(self, message: dict[str, Any]) -> None:
-        """A program does not say during which request it asks. All of them are of the same sandbox; the newest counts."""
-        method, params = message['method'], message.get('params')
-        with self._lock:
-            request = next((each for each in reversed(list(self._open.values())) if each.asks), None)
-            is_valid = isinstance(params, dict) and len(json.dumps(params)) <= _QUESTIONS[method]
-            if request is not None and is_valid:
-                self._questions += 1
-                self._asked[self._questions] = (request, message['id'])
-                request.tell('ask', number=self._questions, method=method, params=params)
-                return
-        if request is None:
-            error = {'code': _INVALID_REQUEST, 'message': 'no call is in progress in which it could be asked'}
-        else:
-            error = {'code': _INVALID_PARAMS, 'message': 'the question is too large, or not an object'}
-        self._send({'id': message['id'], 'error': error})
-
-    def _serve(self, message: dict[str, Any]) -> None:
-        """A server may send only few requests to its client."""
-        if message['method'] == 'ping':
-            self._send({'id': message['id'], 'result': {}})
-        elif message['method'] == 'roots/list':
-            home = os.path.expanduser('~')
-            self._send({'id': message['id'], 'result': {'roots': [{'uri': 'file://' + quote(home), 'name': 'home of the sandbox'}]}})
-        else:
-            self._send({'id': message['id'], 'error': {'code': -32601, 'message': f'{message["method"]} is not offered'}})
 
     def _pass_on(self, params: object) -> None:
         if not isinstance(params, dict):

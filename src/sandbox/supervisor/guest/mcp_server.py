@@ -25,7 +25,8 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
-from mcp_process import Request, ServerProcess
+from mcp_process import EndedEarly, ServerProcess
+from mcp_request import Request
 from mcp_words import tell_change
 
 # A server that could not be started is not tried again sooner.
@@ -42,6 +43,8 @@ class ServerStarter:
         self._server: ServerProcess | None = None
         self._failure = ''
         self._failed_at = float('-inf')
+        # It ends when it is asked which revisions of the protocol it speaks.
+        self._is_older = False
 
     def bring(self, request: Request) -> ServerProcess | None:
         """Returns the initialized server for the request; None when there is none. The request then has a report of that."""
@@ -52,7 +55,7 @@ class ServerStarter:
                     self._start()
                 server = self._server
                 if server is None or server is former:
-                    request.tell('failed', why=self._failure)
+                    request.tell('gone' if request.rounds else 'failed', why=self._failure)
                     return None
                 if former is not None:
                     tell_change('the server was started again')
@@ -63,11 +66,17 @@ class ServerStarter:
     def _start(self) -> None:
         server = None
         try:
-            server = ServerProcess(self._program)
-            server.greet()
+            try:
+                server = ServerProcess(self._program, self.bring)
+                server.greet(not self._is_older)
+            except EndedEarly:
+                self._is_older = True
+                server = ServerProcess(self._program, self.bring)
+                server.greet(False)
         except (OSError, RuntimeError) as problem:
             if server is not None:
                 server.stop('')
+            self._is_older = False
             self._failure = str(problem)
             self._failed_at = time.monotonic()
             print(f'{self._name} cannot be used: {problem}', file=sys.stderr, flush=True)
@@ -93,23 +102,24 @@ def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
         channel = {'longshore/channel': asked['channel']} if 'channel' in asked else {}
         params = {**asked['params'], '_meta': {'progressToken': asked['id'], **channel}}
         request = Request(asked['id'], asked['method'], params, asks=asked.get('asks') is True)
-        server = starter.bring(request)
-        if server is not None:
-            threading.Thread(target=_watch, args=(client, request, server), daemon=True).start()
+        if starter.bring(request) is not None:
+            threading.Thread(target=_watch, args=(client, request), daemon=True).start()
         while (told := request.lines.get()) is not None:
             client.sendall(told)
         client.shutdown(socket.SHUT_RDWR)
 
 
-def _watch(client: socket.socket, request: Request, server: ServerProcess) -> None:
+def _watch(client: socket.socket, request: Request) -> None:
     with contextlib.suppress(OSError), client.makefile('rb') as lines:
         for line in lines:
             # What our client cannot have sent is left out.
             with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 answered = json.loads(line)
-                server.answer(request, answered['number'], answered['answer'])
+                if request.server is not None:
+                    request.server.answer(request, answered['number'], answered['answer'])
     if not request.over:
-        server.cancel(request)
+        if request.server is not None:
+            request.server.cancel(request)
         request.lines.put(None)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_LOGGED = 1_000
+_MAX_DATA = 4_000
 
 
 def names_of(capabilities: dict[str, Any]) -> list[str]:
@@ -30,3 +31,8 @@ def log(params: object) -> None:
 
 def tell_change(text: str) -> None:
     os.write(1, text.encode() + b'\n')
+
+
+def small(data: Any) -> Any:
+    """What a server says with an error is read by us alone, when it was asked what it speaks."""
+    return data if len(json.dumps(data)) <= _MAX_DATA else None

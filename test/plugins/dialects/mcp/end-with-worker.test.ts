@@ -6,7 +6,7 @@ import { builtModule } from '../../../support/built-programs.ts';
 /** Starts a program that ignores signals, has its group watched, prints its id, and runs until it is killed. */
 const program = async () => `
   import { spawn } from 'node:child_process';
-  import { endWithWorker } from '${await builtModule('plugins/dialects/mcp/end-with-worker.ts')}';
+  import { endWithWorker } from '${await builtModule('plugins/dialects/mcp/connection/end-with-worker.ts')}';
   const program = spawn('sh', ['-c', 'trap "" TERM; while :; do sleep 1000; done'], { detached: true, stdio: 'pipe' });
   endWithWorker(program.pid);
   console.log(program.pid);

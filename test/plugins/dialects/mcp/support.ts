@@ -31,7 +31,8 @@ export function hostileProgram(script: string): McpProgram {
   const prelude = `
     const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
     const reply = (id, result) => send({ id, result });
-    const handlers = { initialize: ({ id, params }) => reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'h', version: '1' } }),
+    const handlers = { 'server/discover': ({ id }) => send({ id, error: { code: -32601, message: 'unknown' } }),
+      initialize: ({ id, params }) => reply(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'h', version: '1' } }),
       'tools/list': ({ id }) => reply(id, { tools: [{ name: 'go', inputSchema: { type: 'object' } }] }) };
     const on = (method, handler) => { handlers[method] = handler; };
     require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => { const m = JSON.parse(line); handlers[m.method]?.(m); });

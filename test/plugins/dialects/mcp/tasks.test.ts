@@ -80,7 +80,7 @@ test('a call that is ended cancels its task', async () => {
 test('a task that its server has forgotten since is not said to have failed', async () => {
   await store.set('task call_1', { taskId: 'task-9' });
   await expect(make('sail')).rejects.toThrow(
-    'the worker of this call died, and the MCP server fix does not tell what its task has done (MCP error -32603: Task not found: task-9): it is not known whether the call took effect',
+    'the worker of this call died, and the MCP server fix does not tell what its task has done (Task not found: task-9): it is not known whether the call took effect',
   );
   expect(lively.asked).toEqual([]);
 });

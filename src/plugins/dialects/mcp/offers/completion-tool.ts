@@ -1,4 +1,4 @@
-import { CompleteResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CompleteResultSchema } from '@modelcontextprotocol/core';
 import { z } from 'zod';
 import { withoutUndefined } from '../../../../common/without-undefined.ts';
 import type { Json, JsonObject } from '../../../../contracts/json.ts';

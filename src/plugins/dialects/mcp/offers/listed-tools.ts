@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { OFFERS, type Offer } from './offered-tools.ts';
 
+/** Most pages of a server's list that are requested. */
+export const MAX_PAGES = 50;
+/** Marks the end of a list of which more pages exist. */
+export const MORE_PAGES = { morePages: true };
+
 export interface ListedTools {
   /** The server's own version. */
   version: string;
@@ -10,6 +15,10 @@ export interface ListedTools {
   offers?: Offer[];
   /** What it says about itself, for models. */
   instructions?: string;
+  /** Tools that cannot be called over its connection were left out: why. */
+  problems?: string[];
+  /** It speaks the revision 2026-07-28, and ends a request to ask for input. */
+  inRounds?: true;
 }
 
 /** What counts of what a server has said about itself, by the names of its capabilities. */
@@ -24,4 +33,6 @@ export const LISTED_TOOLS: z.ZodType<ListedTools> = z.object({
   tools: z.array(z.unknown()),
   offers: z.array(z.enum(OFFERS)).exactOptional(),
   instructions: z.string().exactOptional(),
+  problems: z.array(z.string()).exactOptional(),
+  inRounds: z.literal(true).exactOptional(),
 });

@@ -4,7 +4,7 @@ import {
   ListResourcesResultSchema,
   ListResourceTemplatesResultSchema,
   ReadResourceResultSchema,
-} from '@modelcontextprotocol/sdk/types.js';
+} from '@modelcontextprotocol/core';
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../../../contracts/json.ts';
 import { withoutUndefined } from '../../../../common/without-undefined.ts';

@@ -1,4 +1,4 @@
-import type { ContentBlock, EmbeddedResource } from '@modelcontextprotocol/sdk/types.js';
+import type { ContentBlock, EmbeddedResource } from '@modelcontextprotocol/client';
 import type { ContentPart } from '../../../../contracts/transcript.ts';
 
 /** One block of a server's content as content for the model. */

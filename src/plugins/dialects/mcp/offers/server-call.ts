@@ -10,6 +10,8 @@ export type TaskUse = 'optional' | 'required';
 export interface ServerCall {
   name: string;
   task?: TaskUse;
+  /** The server may end its request to ask for input. */
+  inRounds?: true;
   run: (input: JsonObject, ask: (request: ServerRequest, task?: TaskUse) => Promise<JsonObject>, context: ToolContext) => Promise<ToolResult>;
 }
 

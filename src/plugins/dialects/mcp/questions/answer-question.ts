@@ -1,4 +1,4 @@
-import { ErrorCode, type ElicitResult } from '@modelcontextprotocol/sdk/types.js';
+import { ProtocolErrorCode, type ElicitResult } from '@modelcontextprotocol/client';
 import type { Question } from '../../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
 import { readQuestion } from './read-question.ts';
@@ -12,7 +12,7 @@ export async function answerQuestion(
   signal: AbortSignal,
 ): Promise<ElicitResult> {
   const question = questionOf(server, given);
-  if (!call) throw refusal(ErrorCode.InvalidRequest, NO_CALL);
+  if (!call) throw refusal(ProtocolErrorCode.InvalidRequest, NO_CALL);
   const { action, content } = (await call.askPerson?.(question, signal)) ?? { action: 'cancel' };
   return { action, ...(content && { content: content as NonNullable<ElicitResult['content']> }) };
 }
@@ -21,6 +21,6 @@ function questionOf(server: string, given: unknown): Question {
   try {
     return readQuestion(server, given);
   } catch (error) {
-    throw refusal(ErrorCode.InvalidParams, (error as Error).message);
+    throw refusal(ProtocolErrorCode.InvalidParams, (error as Error).message);
   }
 }

@@ -1,4 +1,4 @@
-import { ErrorCode } from '@modelcontextprotocol/sdk/types.js';
+import { ProtocolErrorCode } from '@modelcontextprotocol/client';
 import type { Sampling } from '../../../../contracts/mcp/server.ts';
 import type { QuestionAnswer } from '../../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
@@ -21,11 +21,11 @@ export async function answerSampling(
   signal: AbortSignal,
 ): Promise<Sampled> {
   const question = orInvalid(() => readSampling(given));
-  if (!call) throw refusal(ErrorCode.InvalidRequest, NO_CALL);
-  if (!call.model) throw refusal(ErrorCode.InvalidRequest, 'the model cannot be asked in this call');
+  if (!call) throw refusal(ProtocolErrorCode.InvalidRequest, NO_CALL);
+  if (!call.model) throw refusal(ProtocolErrorCode.InvalidRequest, 'the model cannot be asked in this call');
   if (policy === 'ask') await allowed(server, question, call.askPerson, signal);
   const { text } = await call.model.ask(question).catch((error: unknown) => {
-    throw refusal(ErrorCode.InternalError, (error as Error).message);
+    throw refusal(ProtocolErrorCode.InternalError, (error as Error).message);
   });
   return sampled(text, call.model.name);
 }
@@ -48,6 +48,6 @@ function orInvalid<Result>(read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    throw refusal(ErrorCode.InvalidParams, (error as Error).message);
+    throw refusal(ProtocolErrorCode.InvalidParams, (error as Error).message);
   }
 }

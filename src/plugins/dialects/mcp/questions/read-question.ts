@@ -1,4 +1,4 @@
-import { ElicitRequestParamsSchema } from '@modelcontextprotocol/sdk/types.js';
+import { ElicitRequestParamsSchema } from '@modelcontextprotocol/core';
 import type { z } from 'zod';
 import { isObject, type Json, type JsonObject } from '../../../../contracts/json.ts';
 import type { Question } from '../../../../contracts/questions/question.ts';
@@ -21,7 +21,8 @@ const LABELS = new Set(['title', 'description']);
  * @throws an Error that says to the server what is wrong with it
  */
 export function readQuestion(server: string, given: unknown): Question {
-  const { success, data } = ElicitRequestParamsSchema.safeParse(given);
+  // From 2026-07-28 on, pages have no id, which is not used here.
+  const { success, data } = ElicitRequestParamsSchema.safeParse(isObject(given) ? { elicitationId: '', ...given } : given);
   if (!success) throw new Error('it is neither a form of texts, numbers, truth values and choices nor a url');
   const message = cutMiddle(visibleText(data.message), LONGEST_MESSAGE);
   if ('url' in data) return { server, message, url: addressOf(data.url) };

@@ -1,4 +1,4 @@
-import { CreateMessageRequestParamsSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CreateMessageRequestParamsSchema } from '@modelcontextprotocol/core';
 import type { FormQuestion } from '../../../../contracts/questions/question.ts';
 import { visibleText } from '../../../../contracts/visible-text.ts';
 import type { ModelQuestion } from '../../../api/server-question.ts';

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readProgram } from '../../../platform/read-program.ts';
+import { readProgram } from '../../../../platform/read-program.ts';
 
 const WATCH = readProgram(import.meta.url, 'programs/end-with-worker.sh');
 

@@ -1,5 +1,5 @@
-import { fillInEnvironment } from '../../../common/fill-in-environment.ts';
-import { failure } from '../../../contracts/errors.ts';
+import { fillInEnvironment } from '../../../../common/fill-in-environment.ts';
+import { failure } from '../../../../contracts/errors.ts';
 
 export type ReadEnvironment = (name: string) => string | undefined;
 

@@ -1,15 +1,14 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { ErrorCode, JSONRPCMessageSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { inTimeOr } from '../../../common/in-time.ts';
-import type { McpProgram } from '../../../contracts/mcp/server.ts';
-import { excessOf } from '../../../contracts/foreign-json.ts';
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
+import { ProtocolErrorCode, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
+import { JSONRPCMessageSchema } from '@modelcontextprotocol/core';
+import { inTimeOr } from '../../../../common/in-time.ts';
+import type { McpProgram } from '../../../../contracts/mcp/server.ts';
+import { excessOf } from '../../../../contracts/foreign-json.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { MessageRefused } from './message-refused.ts';
-import { createLineReader } from '../../../common/line-reader.ts';
+import { createLineReader } from '../../../../common/line-reader.ts';
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const MAX_LAST_WORDS = 500;
@@ -131,5 +130,5 @@ const ID_AT = [/^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})
 function refused(line: string, excess: string): JSONRPCMessage {
   const [id] = ID_AT.flatMap((pattern) => pattern.exec(`${line.slice(0, 100)}\n${line.slice(-100)}`)?.[1] ?? []);
   if (id === undefined) throw new MessageRefused(excess);
-  return { jsonrpc: '2.0', id: Number(id), error: { code: ErrorCode.InternalError, message: `its answer ${excess}` } };
+  return { jsonrpc: '2.0', id: Number(id), error: { code: ProtocolErrorCode.InternalError, message: `its answer ${excess}` } };
 }

@@ -1,6 +1,6 @@
-import type { LoggingLevel } from '@modelcontextprotocol/sdk/types.js';
-import { cutMiddle, visibleText } from '../../../contracts/visible-text.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { LoggingLevel } from '@modelcontextprotocol/client';
+import { cutMiddle, visibleText } from '../../../../contracts/visible-text.ts';
+import type { Logger } from '../../../../platform/log.ts';
 
 /** What a connection reports to the worker in addition to answers. */
 export interface Heard {

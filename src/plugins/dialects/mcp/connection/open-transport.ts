@@ -1,6 +1,6 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { McpProgram, McpRemote } from '../../../contracts/mcp/server.ts';
+import { StreamableHTTPClientTransport, type FetchLike, type JSONRPCMessage, type RequestId, type Transport } from '@modelcontextprotocol/client';
+import type { McpProgram, McpRemote } from '../../../../contracts/mcp/server.ts';
+import { BROKEN_OFF } from './fate-of.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
 import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';
 import { MessageRefused } from './message-refused.ts';
@@ -17,9 +17,15 @@ export interface OpenTransport {
   farewell?: () => Promise<void>;
   /** Sets the function that is called when a connection breaks and its pending answer cannot come by another one. */
   onCut?: (tell: (error: unknown) => void) => void;
+  /** Is told of each message of the server. */
+  onAnswer?: (message: JSONRPCMessage) => void;
+  /** It is reached over HTTP. */
+  isHttp?: true;
 }
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
+/** An answer at the end of a stream is delivered a moment after the end was read. */
+const PARSE_MS = 2_000;
 
 /**
  * Makes a transport to a server; does not start it yet.
@@ -36,25 +42,59 @@ export function openTransport(name: string, server: McpProgram | McpRemote, read
 function openRemote(name: string, url: string, headers: Record<string, string>, base: FetchLike): OpenTransport {
   if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Correct it in the agent');
   let cut: (error: unknown) => void = () => undefined;
+  /** Requests of the revision 2026-07-28 that have no answer yet. The answer of each comes over its own connection or not at all. */
+  const open = new Set<RequestId>();
+  const breakOff = (id: RequestId, why: string): void => {
+    if (open.delete(id)) transport.onmessage?.({ jsonrpc: '2.0', id, error: { code: BROKEN_OFF, message: why } });
+  };
   const fetchWatched = async (target: string | URL, init?: RequestInit): Promise<Response> => {
     const response = await base(target, init);
-    // No request waits for the other stream; the transport opens it again.
-    return watched(response, init?.method === 'POST' ? (error) => cut(error) : () => undefined);
+    if (init?.method !== 'POST') return watched(response, {});
+    const method = new Headers(init.headers).get('mcp-method');
+    if (method === null) return watched(response, { onCut: cut });
+    // The stream of changes is opened again by who opened it.
+    if (method === 'subscriptions/listen') return watched(response, { onCut: (error) => error instanceof MessageRefused && cut(error) });
+    const { id } = JSON.parse(init.body as string) as { id?: RequestId };
+    if (id === undefined || !response.ok) return watched(response, {});
+    open.add(id);
+    const onCut = (error: unknown) => {
+      if (error instanceof MessageRefused) cut(error);
+      else if (init.signal?.aborted) open.delete(id);
+      else breakOff(id, 'it broke off its answer');
+    };
+    return watched(response, { onCut, onEnd: () => void setTimeout(() => breakOff(id, 'it ended without its answer'), PARSE_MS).unref() });
   };
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchWatched });
-  return { transport, lastWords: () => '', farewell: () => transport.terminateSession(), onCut: (tell) => (cut = tell) };
+  return {
+    transport,
+    isHttp: true,
+    lastWords: () => '',
+    farewell: () => transport.terminateSession(),
+    onCut: (tell) => (cut = tell),
+    onAnswer: (message) => 'id' in message && !('method' in message) && message.id !== undefined && open.delete(message.id),
+  };
+}
+
+interface Watch {
+  /** A connection breaks, and its answer cannot come by another one. */
+  onCut?: (error: unknown) => void;
+  onEnd?: () => void;
 }
 
 /** The same response. It fails at a message that is too large or would take long to parse. */
-function watched(response: Response, onCut: (error: unknown) => void): Response {
+function watched(response: Response, watch: Watch): Response {
   if (!response.body) return response;
   const { status, statusText, headers } = response;
   const isEvents = headers.get('content-type')?.includes('text/event-stream') === true;
   const scan = isEvents ? scanEvents(MAX_MESSAGE_BYTES) : scanBody(MAX_MESSAGE_BYTES);
-  return new Response(ReadableStream.from(watch(response.body, scan, onCut)), { status, statusText, headers });
+  return new Response(ReadableStream.from(read(response.body, scan, { ...watch, isEvents })), { status, statusText, headers });
 }
 
-async function* watch(body: ReadableStream<Uint8Array>, scan: MessageScan, onCut: (error: unknown) => void): AsyncGenerator<Uint8Array> {
+async function* read(
+  body: ReadableStream<Uint8Array>,
+  scan: MessageScan,
+  { onCut, onEnd, isEvents }: Watch & { isEvents: boolean },
+): AsyncGenerator<Uint8Array> {
   let canBeResumed = false;
   try {
     for await (const chunk of body) {
@@ -64,8 +104,9 @@ async function* watch(body: ReadableStream<Uint8Array>, scan: MessageScan, onCut
       if (excess !== undefined) throw new MessageRefused(excess);
       yield chunk;
     }
+    if (isEvents) onEnd?.();
   } catch (error) {
-    if (!canBeResumed || error instanceof MessageRefused) onCut(error);
+    if (!canBeResumed || error instanceof MessageRefused) onCut?.(error);
     throw error;
   }
 }

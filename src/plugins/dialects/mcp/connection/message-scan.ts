@@ -1,4 +1,4 @@
-import { createExcessScan } from '../../../contracts/foreign-json.ts';
+import { createExcessScan } from '../../../../contracts/foreign-json.ts';
 
 const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d];
 const DATA = Buffer.from('data:');

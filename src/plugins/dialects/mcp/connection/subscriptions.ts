@@ -1,0 +1,132 @@
+import { ProtocolError, type Client, type McpSubscription } from '@modelcontextprotocol/client';
+import { pause } from '../../../../common/pause.ts';
+import { anySignal } from '../../../../common/any-signal.ts';
+
+/** What a connection of the revision 2026-07-28 is told of changes: nothing that it did not ask for, over one stream that it has to keep open. */
+export interface Subscriptions {
+  /** Resolves when the server has taken it. @throws an Error when it does not tell of changes of this resource */
+  add(uri: string): Promise<void>;
+  remove(uri: string): void;
+  /** Opens the stream. Resolves when the server has taken it, has refused it, or cannot be reached. */
+  begin(): Promise<void>;
+}
+
+export interface Lists {
+  toolsListChanged?: true;
+  promptsListChanged?: true;
+  resourcesListChanged?: true;
+}
+
+interface Parts {
+  client: Pick<Client, 'listen'>;
+  lists: Lists;
+  /** Aborts when the connection ends. */
+  ended: AbortSignal;
+  /** The stream is open again; what has changed meanwhile is not known. */
+  onGap: () => void;
+  onProblem: (error: unknown) => void;
+  /** The server cannot be reached. */
+  onLost: () => void;
+}
+
+const TIMEOUT_MS = 10_000;
+const [FIRST_PAUSE_MS, LAST_PAUSE_MS] = [1_000, 30_000];
+/** Attempts in a row that fail before the server counts as lost. */
+const MOST_FAILURES = 4;
+/** A stream that was open for so long did not end because of its beginning. */
+const STEADY_MS = 60_000;
+
+export function createSubscriptions(parts: Parts): Subscriptions {
+  return new Listening(parts);
+}
+
+class Listening implements Subscriptions {
+  private readonly parts: Parts;
+  private readonly uris = new Set<string>();
+  /** Aborts when other changes are wanted than those of the open stream. */
+  private changed = new AbortController();
+  private waiting: ((taken: Promise<McpSubscription>) => void)[] = [];
+  private stream: McpSubscription | undefined;
+  private isWorking = false;
+
+  constructor(parts: Parts) {
+    this.parts = parts;
+  }
+
+  async begin(): Promise<void> {
+    if (this.isWanted()) await this.again().catch(() => undefined);
+  }
+
+  async add(uri: string): Promise<void> {
+    this.uris.add(uri);
+    const { honoredFilter } = await this.again();
+    if (honoredFilter.resourceSubscriptions?.includes(uri)) return;
+    this.uris.delete(uri);
+    throw new Error('the server does not tell of changes of this resource');
+  }
+
+  remove(uri: string): void {
+    if (this.uris.delete(uri)) this.again().catch(() => undefined);
+  }
+
+  /** The next stream, which has all that is wanted now. */
+  private again(): Promise<McpSubscription> {
+    const next = new Promise<McpSubscription>((resolve) => this.waiting.push(resolve));
+    this.changed.abort();
+    if (!this.isWorking) void this.work();
+    return next;
+  }
+
+  private async work(): Promise<void> {
+    const { ended, onGap, onLost, onProblem } = this.parts;
+    this.isWorking = true;
+    let failures = 0;
+    let isGap = false;
+    while (!ended.aborted && this.isWanted()) {
+      this.changed = new AbortController();
+      const over = anySignal([ended, this.changed.signal]);
+      const begun = performance.now();
+      try {
+        const stream = await this.open();
+        if (isGap) onGap();
+        await Promise.race([stream.closed, aborted(over)]);
+        if (performance.now() - begun > STEADY_MS) failures = 0;
+      } catch (error) {
+        onProblem(error);
+        // It does not offer this, and will not when it is asked again.
+        if (error instanceof ProtocolError) break;
+        failures += 1;
+        if (failures >= MOST_FAILURES) onLost();
+      }
+      isGap = !over.aborted;
+      if (isGap) await pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LAST_PAUSE_MS), over);
+    }
+    this.isWorking = false;
+    for (const resolve of this.waiting.splice(0)) resolve(Promise.reject(new Error('the connection has ended')));
+    await this.stream?.close().catch(() => undefined);
+  }
+
+  /** The former stream ends when there is another one, so that no change is missed in between. */
+  private async open(): Promise<McpSubscription> {
+    const resourceSubscriptions = [...this.uris];
+    const filter = { ...this.parts.lists, ...(resourceSubscriptions.length > 0 && { resourceSubscriptions }) };
+    const waiting = this.waiting.splice(0);
+    const opening = this.parts.client.listen(filter, { timeout: TIMEOUT_MS });
+    for (const resolve of waiting) resolve(opening);
+    const former = this.stream;
+    this.stream = await opening;
+    await former?.close();
+    return this.stream;
+  }
+
+  private isWanted(): boolean {
+    return this.uris.size > 0 || Object.keys(this.parts.lists).length > 0;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', resolve, { once: true });
+  });
+}

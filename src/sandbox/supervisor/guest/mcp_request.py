@@ -1,0 +1,43 @@
+"""One request to a server of the Model Context Protocol, from a client of mcp_server.py to its last report."""
+
+from __future__ import annotations
+
+import json
+import queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcp_process import ServerProcess
+
+
+class Request:
+    """One open request. `lines` are the reports for its client; None ends them."""
+
+    def __init__(self, request_id: str, method: str, params: dict[str, Any], asks: bool = False) -> None:
+        self.id = request_id
+        self.method = method
+        self.params = params
+        self.asks = asks
+        """A worker that can ask a person follows it."""
+        self.lines: queue.Queue[bytes | None] = queue.Queue()
+        self.over = False
+        self.server: ServerProcess | None = None
+        """The one that has it, or had it last."""
+        self.sent_as = request_id
+        """Its id at the server. In the revision 2026-07-28, it is sent again under another one with each round of answers."""
+        self.rounds = 0
+        self.answers: dict[str, Any] = {}
+        self.missing = 0
+        """Answers of this round that have not come yet."""
+        self.given: dict[str, Any] = {}
+        """What it is sent again with."""
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        if self.over:
+            return
+        self.over = kind in ('answer', 'error', 'failed', 'gone')
+        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+        if self.over:
+            self.lines.put(None)

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mcp_process
+from mcp_process import EndedEarly, ServerProcess
+from mcp_request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# A server that speaks as the script says: `answer(result)`, `refuse(code, message, data)` and `say(message)` are there, and what it was sent as `sent`.
+PRELUDE = """
+import json, sys
+PREFIX = 'io.modelcontextprotocol/'
+def say(message): print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)
+def answer(result, kind='complete'): say({'id': sent['id'], 'result': {'resultType': kind, **result}})
+def refuse(code, message, data=None): say({'id': sent['id'], 'error': {'code': code, 'message': message, 'data': data}})
+def greet(): say({'id': sent['id'], 'result': {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'older'}}})
+def discover(): answer({'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}, 'resources': {'subscribe': True}},
+                        '_meta': {PREFIX + 'serverInfo': {'name': 'newer'}}})
+for line in sys.stdin:
+    sent = json.loads(line)
+    method, params = sent['method'], sent.get('params', {})
+    meta = params.get('_meta', {})
+"""
+NEWER = "    if method == 'server/discover': discover()\n"
+FORM = {'method': 'elicitation/create', 'params': {'message': 'Where?', 'requestedSchema': {'type': 'object', 'properties': {}}}}
+ASKS = (
+    NEWER
+    + f"""
+    elif method == 'tools/call' and 'inputResponses' not in params: answer({{'inputRequests': {{'where': {FORM!r}}}, 'requestState': 'held'}}, 'input_required')
+    elif method == 'tools/call': answer({{'told': params, 'id': sent['id']}})
+"""
+)
+
+
+class Desk:
+    """Starts servers, and asks them."""
+
+    def __init__(self) -> None:
+        self.server: ServerProcess | None = None
+        self.started: list[ServerProcess] = []
+
+    def start(self, script: str, probe: bool = True) -> ServerProcess:
+        server = ServerProcess([sys.executable, '-c', PRELUDE + script], self.again)
+        self.server = server
+        self.started.append(server)
+        server.greet(probe)
+        return server
+
+    def again(self, request: Request) -> None:
+        assert self.server is not None
+        self.server.ask(request)
+
+    def ask(self, method: str = 'tools/call', params: dict[str, Any] | None = None, asks: bool = True) -> Request:
+        request = Request('call-1', method, params or {}, asks)
+        self.again(request)
+        return request
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    desk = Desk()
+    yield desk
+    for server in desk.started:
+        server.stop('the test is over')
+
+
+def report(request: Request, kind: str) -> dict[str, Any]:
+    """The next report that is not about the sending of the request."""
+    while True:
+        told: dict[str, Any] = json.loads(request.lines.get(timeout=20) or b'{}')
+        if told.get('type') != 'made':
+            assert told.get('type') == kind, told
+            return told
+
+
+def test_a_server_of_the_newer_revision_is_told_of_its_client_with_each_request(desk: Desk) -> None:
+    server = desk.start(NEWER + "    elif method == 'tools/call': answer({'meta': meta})\n")
+    assert (server.about, server.offers) == ({'name': 'newer'}, ['tools', 'resources', 'subscriptions'])
+    meta = report(desk.ask(), 'answer')['result']['meta']
+    assert meta['io.modelcontextprotocol/protocolVersion'] == '2026-07-28'
+    assert meta['io.modelcontextprotocol/clientCapabilities'] == {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}
+
+
+@pytest.mark.parametrize(
+    'answer',
+    [
+        "refuse(-32601, 'unknown')",
+        "refuse(-32022, 'unsupported', {'supported': ['2025-11-25'], 'requested': '2026-07-28'})",
+        "answer({'supportedVersions': ['2027-01-01'], 'capabilities': {}})",
+        'pass',
+    ],
+)
+def test_a_server_that_does_not_speak_it_is_greeted(desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    monkeypatch.setattr(mcp_process, '_PROBE', 1.0)
+    server = desk.start(f"    if method == 'server/discover': {answer}\n    elif method == 'initialize': greet()\n")
+    assert server.about == {'name': 'older'}
+
+
+def test_a_server_that_is_slow_to_start_is_talked_to_in_the_newer_revision(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_process, '_PROBE', 0.01)
+    server = desk.start(NEWER + "    elif method == 'initialize': refuse(-32601, 'unknown')\n")
+    assert server.about == {'name': 'newer'}
+
+
+def test_a_server_that_ends_when_it_is_asked_what_it_speaks_is_started_without_that(desk: Desk) -> None:
+    script = "    if method == 'server/discover': sys.exit(1)\n    elif method == 'initialize': greet()\n"
+    with pytest.raises(EndedEarly):
+        desk.start(script)
+    assert desk.start(script, probe=False).about == {'name': 'older'}
+
+
+def test_a_server_that_speaks_later_revisions_alone_says_so(desk: Desk) -> None:
+    with pytest.raises(RuntimeError, match='it speaks only later revisions of the protocol: 2027-01-01'):
+        desk.start("    refuse(-32022, 'unsupported', {'supported': ['2027-01-01'], 'requested': '2026-07-28'})\n")
+
+
+def test_a_request_that_ends_with_a_question_is_sent_again_with_the_answer(desk: Desk) -> None:
+    server = desk.start(ASKS)
+    request = desk.ask(params={'name': 'book'})
+    asked = report(request, 'ask')
+    assert (asked['method'], asked['params']) == ('elicitation/create', FORM['params'])
+    server.answer(request, asked['number'], {'ok': {'action': 'decline'}})
+    result = report(request, 'answer')['result']
+    assert result['id'] == 'call-1#1'
+    told = {name: result['told'][name] for name in ('name', 'inputResponses', 'requestState')}
+    assert told == {'name': 'book', 'inputResponses': {'where': {'action': 'decline'}}, 'requestState': 'held'}
+
+
+def test_an_answer_that_is_refused_ends_the_request(desk: Desk) -> None:
+    server = desk.start(ASKS)
+    request = desk.ask()
+    server.answer(request, report(request, 'ask')['number'], {'error': {'code': 'TOO_MANY', 'message': 'it asks too often'}})
+    assert report(request, 'error')['message'] == 'it asks for something during this call and does not get it: it asks too often'
+
+
+def test_a_request_that_was_cancelled_between_its_rounds_is_not_sent_again(desk: Desk) -> None:
+    server = desk.start(ASKS)
+    request = desk.ask()
+    number = report(request, 'ask')['number']
+    server.cancel(request)
+    server.answer(request, number, {'ok': {'action': 'accept'}})
+    desk.again(request)
+    assert request.lines.empty()
+
+
+def test_the_next_process_of_a_server_gets_the_request_with_the_answer(desk: Desk) -> None:
+    server = desk.start(ASKS)
+    request = desk.ask()
+    number = report(request, 'ask')['number']
+    server.stop('killed')
+    assert server.ended.wait(10)
+    desk.start(ASKS)
+    server.answer(request, number, {'ok': {'action': 'accept'}})
+    assert report(request, 'answer')['result']['told']['requestState'] == 'held'
+
+
+def test_a_server_that_has_asked_and_speaks_the_older_revision_now_does_not_get_the_request(desk: Desk) -> None:
+    server = desk.start(ASKS)
+    request = desk.ask()
+    number = report(request, 'ask')['number']
+    desk.start("    if method == 'initialize': greet()\n", probe=False)
+    server.answer(request, number, {'ok': {'action': 'accept'}})
+    assert report(request, 'gone')['why'] == 'it does not speak the revision of the protocol any more in which it has asked for input'
+
+
+@pytest.mark.parametrize(
+    ('asks', 'why'),
+    [
+        ("{'a': {'method': 'sampling/createMessage', 'params': {}}}", 'sampling/createMessage is not offered to it'),
+        ('{str(at): {} for at in range(21)}', 'it asks for something that is no list of 20 requests at most'),
+        ('[]', 'it asks for something that is no list of 20 requests at most'),
+        ("{'a': {'method': 'elicitation/create', 'params': {'message': 'x' * 300_000}}}", 'what it asks is too large, or not an object'),
+    ],
+)
+def test_a_server_may_not_ask_for_everything(desk: Desk, asks: str, why: str) -> None:
+    desk.start(NEWER + f"    elif method == 'tools/call': answer({{'inputRequests': {asks}}}, 'input_required')\n")
+    assert report(desk.ask(), 'error')['message'] == f'it asks for something during this call and does not get it: {why}'
+
+
+def test_its_roots_are_told_without_a_person(desk: Desk) -> None:
+    script = """
+    elif 'inputResponses' not in params: answer({'inputRequests': {'roots': {'method': 'roots/list'}}}, 'input_required')
+    else: answer({'told': params['inputResponses']})
+"""
+    desk.start(NEWER + script)
+    roots = report(desk.ask(asks=False), 'answer')['result']['told']['roots']['roots']
+    assert roots[0]['name'] == 'home of the sandbox'
+
+
+@pytest.mark.parametrize(('taken', 'kind'), [(['tide:now'], 'answer'), ([], 'error')])
+def test_a_subscription_is_a_stream_of_changes(desk: Desk, taken: list[str], kind: str) -> None:
+    script = f"""
+    elif method == 'subscriptions/listen':
+        meta = {{PREFIX + 'subscriptionId': sent['id']}}
+        say({{'method': 'notifications/subscriptions/acknowledged', 'params': {{'_meta': meta, 'notifications': {{'resourceSubscriptions': {taken!r}}}}}}})
+"""
+    desk.start(NEWER + script)
+    report(desk.ask('resources/subscribe', {'uri': 'tide:now'}), kind)
