@@ -167,7 +167,7 @@ function hostIn(
   const { hostId, lease, engine, inTurn } = context;
   return {
     hostId,
-    keepHost: () => lease.keep(),
+    keepHost: () => lease.keep(() => reap(context)),
     facts: async () => factsOf(await engine.facts(), config),
     isDraining: () => lease.state().isDraining,
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
