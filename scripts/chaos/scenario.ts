@@ -18,5 +18,7 @@ export interface Scenario {
   rules: readonly Rule[];
   /** Processes are killed. */
   spares: boolean;
+  /** On the host of this machine's engine; one that has hosts of its own starts their workers itself. */
+  workers: number;
   run(world: World, run: Run): Promise<void>;
 }
