@@ -101,6 +101,19 @@ export const KINDS: Kinds = {
   },
 };
 
+/** Many of them are held in a short time: they need no sandbox. */
+export const QUICK: Kinds = {
+  talker: KINDS['talker']!,
+  counter: {
+    agent: { plugins: [PLUGIN], tools: TOOLS },
+    turns: [
+      { message: 'Count.', steps: [calls(count('count', 'a'), count('once', 'b')), { say: 'Counted.' }] },
+      { message: 'Again.', steps: [calls(count('once', 'c')), { say: 'Counted again.' }] },
+    ],
+    marks: [],
+  },
+};
+
 /** Calls one after the other, each of which may be on its way when a host is lost. */
 export const HOSTED: Kinds = {
   hosted: {

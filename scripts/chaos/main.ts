@@ -12,11 +12,12 @@ import type { Scenario } from './scenario.ts';
 import { cuts } from './scenarios/cuts.ts';
 import { hosts } from './scenarios/hosts.ts';
 import { kills } from './scenarios/kills.ts';
+import { slips } from './scenarios/slips.ts';
 import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, hosts, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;

@@ -19,6 +19,8 @@ export interface PlayOptions {
   lanes: number;
   /** When it aborts, no more conversations begin. */
   over: AbortSignal;
+  /** After so many, no more conversations begin either. */
+  most?: number;
   /** Of a conversation, from its start. */
   limitMs: number;
   /** Those that are held, in place of all. */
@@ -34,13 +36,13 @@ const CLOSE_LIMIT_MS = 20_000;
 
 /** Holds conversations of all kinds, some at a time, and checks each when it has ended. */
 export async function play(world: World, verdict: Verdict, options: PlayOptions): Promise<Tally> {
-  const { lanes, over, limitMs, kinds = KINDS } = options;
+  const { lanes, over, limitMs, kinds = KINDS, most = Infinity } = options;
   const book: Book = { problemsOf, ...options, tally: { conversations: 0, calls: 0, events: 0 } };
   await using _person = startPerson(world.longshore, (what) => verdict.add({ rule: 'reported', what }));
   const nextKind = rotation(world, kinds);
   let started = 0;
   const lane = async () => {
-    while (!over.aborted) {
+    while (!over.aborted && started < most) {
       const [name, kind] = nextKind();
       const id = `${name}-${(started += 1)}`;
       verdict.add(...(await hold(world, name, kind, id, limitMs, book)).map(({ rule, what }) => ({ rule, what: `${id}: ${what}` })));

@@ -9,7 +9,7 @@ import { stopAll } from '../../src/setup/dev-stack.ts';
 import { startTemporaryStack, type TemporaryStack } from '../temporary-stack.ts';
 import { openCounter, type Counter } from './counter.ts';
 import { startCrew, type Crew } from './crew.ts';
-import { BELOW, HOSTED, KINDS, PULSE } from './kinds.ts';
+import { BELOW, HOSTED, KINDS, PULSE, QUICK } from './kinds.ts';
 import type { Launch } from './processes.ts';
 import { randomFrom, type Random } from './random.ts';
 import { openRecords, type Records } from './records.ts';
@@ -86,7 +86,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
     stops.push(() => connection.close());
     const counter = owned(await openCounter());
-    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...HOSTED });
+    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED });
     const servers = { postgres: addressOf(stack.config.DATABASE_URL), temporal: addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`) };
     const ways = { postgres: owned(await openWay(servers.postgres)), temporal: owned(await openWay(servers.temporal)) };
     const apiKey = await createKey(stack, directory.agents);

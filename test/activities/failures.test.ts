@@ -24,11 +24,12 @@ test.each([
   [6, 5000],
   [5000, 5000],
 ])('what fails in attempt %d is tried again after %d ms; a worker that ends has not failed', async (attempt, pauseMs) => {
-  const retryOf = (error: Error) =>
-    new MockActivityEnvironment({ attempt }).run(
-      translated(() => Promise.reject(error), growingPause),
-      undefined,
-    );
+  const retryOf = (error: Error) => {
+    const failing = async () => {
+      throw error;
+    };
+    return new MockActivityEnvironment({ attempt }).run(translated(failing, growingPause));
+  };
   await expect(retryOf(failure('DOCKER_UNAVAILABLE', { problem: 'refused' }))).rejects.toMatchObject({ nextRetryDelay: pauseMs });
   await expect(retryOf(failure('DETACHED', { execId: 'call_1' }))).rejects.toMatchObject({ type: 'DETACHED', nextRetryDelay: undefined });
 });

@@ -11,7 +11,7 @@ const LANES = 4;
 const CONVERSATION_LIMIT_MS = 300_000;
 const QUIET_MS = [3_000, 8_000] as const;
 /** Short ones end before the host is given up. Long ones do not: the other host has to have been there for as long, too. */
-const OUTAGES_MS = { short: [1_000, 20_000], long: [LOST_AFTER_MS + 5_000, LOST_AFTER_MS + 20_000] } as const;
+const OUTAGES_MS = { short: [1_000, 20_000], long: [LOST_AFTER_MS + 10_000, LOST_AFTER_MS + 30_000] } as const;
 const FAULTS = ['cut', 'silence', 'death'] as const;
 /** A host says six times in `LOST_AFTER_MS` that it is there; when it does, it removes what has been taken over. */
 const SINGLE_AFTER_MS = 20_000;
@@ -20,7 +20,7 @@ const CLOSING_MS = 30_000;
 export const hosts: Scenario = {
   summary:
     'Two hosts, of which one at a time is cut off from the servers with all that runs on it, or dies and comes back, for less or more time than after which it is given up.',
-  minutes: 4,
+  minutes: 6,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: false,
   workers: 0,
@@ -75,11 +75,11 @@ async function loseAtRandom(
 async function superseded(world: World, all: readonly ChaosHost[]): Promise<string[]> {
   const rows = await world.records.query<{ id: string; fence: string; host: string }>('select sandbox_id as id, fence, host_id as host from sandboxes');
   const found = await Promise.all(
-    all.map(async ({ id, containers }) => {
-      const running = await containers().catch(() => []);
+    all.map(async (host) => {
+      const running = await host.containers().catch(() => []);
       return running
-        .filter(({ sandboxId, fence }) => rows.some((row) => row.id === sandboxId && (row.host !== id || Number(row.fence) !== fence)))
-        .map(({ name }) => `${name} on "${id}"`);
+        .filter(({ sandboxId, fence }) => rows.some((row) => row.id === sandboxId && (row.host !== host.id || Number(row.fence) !== fence)))
+        .map(({ name }) => `${name} on "${host.id}"`);
     }),
   );
   return found.flat();
