@@ -53,6 +53,11 @@ interface Arguments {
 }
 
 async function run(name: string, scenario: Scenario, { seed, minutes = scenario.minutes, logs, program }: Arguments): Promise<boolean> {
+  const missing = await scenario.missing?.();
+  if (missing !== undefined) {
+    console.error(`${name} cannot run here: ${missing}`);
+    return false;
+  }
   const begun = performance.now();
   const say = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`);
   const command = `npm run chaos -- ${name} --seed ${seed} --minutes ${minutes}`;

@@ -20,5 +20,7 @@ export interface Scenario {
   spares: boolean;
   /** On the host of this machine's engine; one that has hosts of its own starts their workers itself. */
   workers: number;
+  /** Why this machine cannot run it; undefined when it can. */
+  missing?(): Promise<string | undefined>;
   run(world: World, run: Run): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { whyNoOwnEngine } from '../../own-engine.ts';
 import { HOSTED } from '../kinds.ts';
 import { LOST_AFTER_MS, openHosts, type ChaosHost, type ChaosHosts } from '../hosts/open-hosts.ts';
 import { problemsWithLosses } from '../hosts/problems-with-losses.ts';
@@ -24,6 +25,7 @@ export const hosts: Scenario = {
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: false,
   workers: 0,
+  missing: whyNoOwnEngine,
   async run(world, { verdict, say, minutes }) {
     const opened = await openHosts(world);
     const over = AbortSignal.timeout(minutes * 60_000);
