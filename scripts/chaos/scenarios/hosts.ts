@@ -57,11 +57,13 @@ async function loseAtRandom(
     const [least, most] = OUTAGES_MS[oneOf(random, ['short', 'long'] as const)];
     const lengthMs = between(random, least, most);
     const survivors = random() < 0.5;
+    const before = await sandboxesOn(world, host);
     if (fault === 'death') await host.die?.();
     else host.network[fault]();
     await sleep(lengthMs);
-    const taken = await superseded(world, all);
-    taken.forEach((name) => replaced.add(name));
+    const still = await sandboxesOn(world, host);
+    const taken = before.filter((id) => !still.includes(id));
+    taken.forEach((id) => replaced.add(id));
     if (fault === 'death') await host.comeBack(survivors);
     else host.network.heal();
     outages += 1;
@@ -71,6 +73,10 @@ async function loseAtRandom(
     if (aloneMs > SINGLE_AFTER_MS)
       run.verdict.add({ rule: 'doubled', what: `after ${what}, these ran beside their successors: ${(await superseded(world, all)).join(', ')}` });
   }
+}
+
+async function sandboxesOn({ records }: World, { id }: ChaosHost): Promise<string[]> {
+  return (await records.query<{ id: string }>('select sandbox_id as id from sandboxes where host_id = $1', [id])).map((row) => row.id);
 }
 
 /** Containers that run, although the rows of their sandboxes name others. Those of an engine that is dead are not seen. */
