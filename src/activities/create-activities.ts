@@ -40,7 +40,7 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   const desk = createTurnPlaceDesk(dependencies);
   return {
     default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies), growingPause),
-    callModel: translated(acceptingMessages(inPlace(createCallModel(parts), { ...parts, desk }), parts)),
+    callModel: translated(acceptingMessages(inPlace(createCallModel(parts), { ...parts, desk }), parts), growingPause),
     compactContext: translated(createCompactContext(parts)),
     restoreContext: translated(createRestoreContext(parts)),
     settleCall: translated(createSettleCall(parts)),
