@@ -21,7 +21,7 @@ import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { subAgentOf } from '../tool-calls/run/sub-agents.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
 import { hostsOfQuestions } from '../tool-calls/run/tool-context.ts';
-import { patiently } from '../tool-calls/run/patiently.ts';
+import { patiently } from '../tool-calls/run/fate/patiently.ts';
 import { isRepeatable, ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 

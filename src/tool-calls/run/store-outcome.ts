@@ -8,7 +8,7 @@ import { cutText } from '../results/cut-text.ts';
 import { keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
-import { patiently } from './patiently.ts';
+import { patiently } from './fate/patiently.ts';
 import { forgetFor, tierAfterRun, type Reached, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 import { errorContent, shorten, resultTextOf, resultContentOf } from '../results/tool-result.ts';

@@ -62,12 +62,12 @@ export function createHostLease({ hosts, hostId, lostAfterMs, log }: LeaseParts)
         await before;
         await onReturn().catch((error: unknown) => log.warn({ hostId, err: error }, 'what other hosts have taken over could not be removed'));
       };
+      const beatAgain = async () => {
+        if (await beat()) returning = comeBack(returning);
+      };
       const later = () => {
         timer = setTimeout(() => {
-          beating = beat()
-            .then((returns) => {
-              if (returns) returning = comeBack(returning);
-            })
+          beating = beatAgain()
             .catch((error: unknown) => log.warn({ hostId, err: error }, 'other hosts may take the sandboxes of this host for lost'))
             .finally(() => isOver || later());
         }, lostAfterMs / BEATS);

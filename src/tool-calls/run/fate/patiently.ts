@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { isFailure } from '../../contracts/errors.ts';
+import { isFailure } from '../../../contracts/errors.ts';
 
 const TRIES = 8;
 
