@@ -89,16 +89,20 @@ function ofResults({ entries, calls }: Ended): Problem[] {
 /** Each command has left its line once. */
 function ofMarks({ kind, entries }: Ended): Problem[] {
   if (kind.marks.length === 0) return [];
-  const last = entries.findLast(({ entry }) => entry.role === 'tool')?.entry;
-  const text = last?.role === 'tool' ? textOf(last.content) : '';
-  const lines = linesShown(text);
-  if (lines === undefined) return [broken('lost', `its file cannot be read: ${text}`)];
+  const lines = linesShownLast(entries);
+  if (lines === undefined) return [broken('lost', `its file cannot be read: ${lastResult(entries)}`)];
   return compare(kind.marks, lines).map(([rule, mark]) => broken(rule, `the line "${mark}" of ${JSON.stringify(lines)}`));
 }
 
-function linesShown(result: string): string[] | undefined {
+function lastResult(entries: StoredEntry[]): string {
+  const last = entries.findLast(({ entry }) => entry.role === 'tool')?.entry;
+  return last?.role === 'tool' ? textOf(last.content) : '';
+}
+
+/** The lines of the file that the last call shows; undefined when it does not. */
+export function linesShownLast(entries: StoredEntry[]): string[] | undefined {
   try {
-    const { exitCode, stdout } = JSON.parse(result) as { exitCode?: number; stdout?: string };
+    const { exitCode, stdout } = JSON.parse(lastResult(entries)) as { exitCode?: number; stdout?: string };
     return exitCode === 0 && typeof stdout === 'string' ? stdout.split('\n').filter((line) => line !== '') : undefined;
   } catch {
     return undefined;

@@ -38,6 +38,7 @@ const call = (tool: string, input: JsonObject): Call => ({ call: tool, with: inp
 const calls = (...made: Call[]): Step => ({ calls: made });
 /** Takes effect in the middle of its time, so that a fault comes before, between and after effects. */
 const mark = (label: string) => call('shell:run', { command: `sleep 0.3; echo '${label}' >> log; sleep 0.3` });
+const ofOneTurn = (...labels: string[]): Step[] => labels.map((label) => calls(call('shell:run', { command: `sleep 2; echo '${label}' >> log; sleep 1` })));
 const show = calls(call('shell:run', { command: 'sort log' }));
 const give = (agent: string) => call('agents:run', { agent, task: 'Work.' });
 const count = (tool: 'count' | 'once', label: string) => call(`chaos:${tool}`, { label });
@@ -97,6 +98,36 @@ export const KINDS: Kinds = {
     agent: {},
     turns: ['One', 'Two', 'Three', 'Four'].map((text) => ({ message: `${text}?`, steps: [{ say: `${text}.` }] })),
     marks: [],
+  },
+};
+
+/** Many of them are held in a short time: they need no sandbox. */
+export const QUICK: Kinds = {
+  talker: KINDS['talker']!,
+  counter: {
+    agent: { plugins: [PLUGIN], tools: TOOLS },
+    turns: [
+      { message: 'Count.', steps: [calls(count('count', 'a'), count('once', 'b')), { say: 'Counted.' }] },
+      { message: 'Again.', steps: [calls(count('once', 'c')), { say: 'Counted again.' }] },
+    ],
+    marks: [],
+  },
+};
+
+/** Calls one after the other, each of which may be on its way when a host is lost. */
+export const HOSTED: Kinds = {
+  hosted: {
+    agent: {},
+    turns: [{ message: 'Work.', steps: [...ofOneTurn('one', 'two', 'three', 'four'), show, { say: 'The work is done.' }] }],
+    marks: ['one', 'two', 'three', 'four'],
+  },
+  saved: {
+    agent: { sandbox: { backup: 'turn' } },
+    turns: [
+      { message: 'Work.', steps: [...ofOneTurn('one', 'two'), { say: 'The first half is done.' }] },
+      { message: 'Go on.', steps: [...ofOneTurn('three', 'four'), show, { say: 'The rest is done.' }] },
+    ],
+    marks: ['one', 'two', 'three', 'four'],
   },
 };
 

@@ -10,12 +10,14 @@ import { isFailure } from '../../src/contracts/errors.ts';
 import { takeLeftovers } from './take-leftovers.ts';
 import type { Scenario } from './scenario.ts';
 import { cuts } from './scenarios/cuts.ts';
+import { hosts } from './scenarios/hosts.ts';
 import { kills } from './scenarios/kills.ts';
+import { slips } from './scenarios/slips.ts';
 import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;
@@ -51,13 +53,18 @@ interface Arguments {
 }
 
 async function run(name: string, scenario: Scenario, { seed, minutes = scenario.minutes, logs, program }: Arguments): Promise<boolean> {
+  const missing = await scenario.missing?.();
+  if (missing !== undefined) {
+    console.error(`${name} cannot run here: ${missing}`);
+    return false;
+  }
   const begun = performance.now();
   const say = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`);
   const command = `npm run chaos -- ${name} --seed ${seed} --minutes ${minutes}`;
   console.log(`${name}: ${scenario.summary}\nrepeat it with: ${command}`);
   const verdict = createVerdict(say);
   {
-    await using world = await openWorld({ seed, program, logs, verdict, say, spares: scenario.spares });
+    await using world = await openWorld({ seed, program, logs, verdict, say, spares: scenario.spares, workers: scenario.workers });
     using _interruptions = endWith(world);
     say(`the installation ${world.installation} is up`);
     const limitMs = minutes * 60_000 + ENDING_MS;

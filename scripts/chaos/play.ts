@@ -2,7 +2,7 @@ import { inTimeOr } from '../../src/common/in-time.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { problemsOf, type Ended } from './check-conversation.ts';
 import { converse, type Spoken } from './converse.ts';
-import { BELOW, KINDS, type Kind } from './kinds.ts';
+import { BELOW, KINDS, type Kind, type Kinds } from './kinds.ts';
 import { startPerson } from './person.ts';
 import { oneOf } from './random.ts';
 import type { Problem, Verdict } from './verdict.ts';
@@ -19,41 +19,51 @@ export interface PlayOptions {
   lanes: number;
   /** When it aborts, no more conversations begin. */
   over: AbortSignal;
+  /** After so many, no more conversations begin either. */
+  most?: number;
   /** Of a conversation, from its start. */
   limitMs: number;
+  /** Those that are held, in place of all. */
+  kinds?: Kinds;
+  /** What breaks a rule. */
+  problemsOf?: typeof problemsOf;
 }
+
+/** What is counted, and by what it is judged. */
+type Book = Required<Pick<PlayOptions, 'problemsOf'>> & { tally: Tally };
 
 const CLOSE_LIMIT_MS = 20_000;
 
 /** Holds conversations of all kinds, some at a time, and checks each when it has ended. */
-export async function play(world: World, verdict: Verdict, { lanes, over, limitMs }: PlayOptions): Promise<Tally> {
-  const tally: Tally = { conversations: 0, calls: 0, events: 0 };
+export async function play(world: World, verdict: Verdict, options: PlayOptions): Promise<Tally> {
+  const { lanes, over, limitMs, kinds = KINDS, most = Infinity } = options;
+  const book: Book = { problemsOf, ...options, tally: { conversations: 0, calls: 0, events: 0 } };
   await using _person = startPerson(world.longshore, (what) => verdict.add({ rule: 'reported', what }));
-  const nextKind = rotation(world);
+  const nextKind = rotation(world, kinds);
   let started = 0;
   const lane = async () => {
-    while (!over.aborted) {
+    while (!over.aborted && started < most) {
       const [name, kind] = nextKind();
       const id = `${name}-${(started += 1)}`;
-      verdict.add(...(await hold(world, name, kind, id, limitMs, tally)).map(({ rule, what }) => ({ rule, what: `${id}: ${what}` })));
+      verdict.add(...(await hold(world, name, kind, id, limitMs, book)).map(({ rule, what }) => ({ rule, what: `${id}: ${what}` })));
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-  return tally;
+  return book.tally;
 }
 
 /** All kinds in a random order, then again in another one. */
-function rotation({ random }: World): () => [string, Kind] {
+function rotation({ random }: World, kinds: Kinds): () => [string, Kind] {
   const left: [string, Kind][] = [];
   return () => {
-    if (left.length === 0) left.push(...Object.entries(KINDS));
+    if (left.length === 0) left.push(...Object.entries(kinds));
     const next = oneOf(random.kinds, left);
     left.splice(left.indexOf(next), 1);
     return next;
   };
 }
 
-async function hold(world: World, name: string, kind: Kind, id: string, limitMs: number, tally: Tally): Promise<Problem[]> {
+async function hold(world: World, name: string, kind: Kind, id: string, limitMs: number, book: Book): Promise<Problem[]> {
   const { longshore } = world;
   let spoken: Spoken;
   try {
@@ -69,12 +79,13 @@ async function hold(world: World, name: string, kind: Kind, id: string, limitMs:
     return [{ rule: 'lost', what: `${error instanceof Error ? error.message : String(error)}; ${state}` }];
   }
   const problems = spoken.wrongReplies.map((what): Problem => ({ rule: 'reported', what }));
-  problems.push(...(await check(world, id, kind, tally, spoken)));
-  return [...problems, ...(await checkBelow(world, id, kind, tally))];
+  problems.push(...(await check(world, id, kind, book, spoken)));
+  return [...problems, ...(await checkBelow(world, id, kind, book))];
 }
 
-async function check(world: World, id: string, kind: Kind, tally: Tally, spoken?: Spoken): Promise<Problem[]> {
+async function check(world: World, id: string, kind: Kind, book: Book, spoken?: Spoken): Promise<Problem[]> {
   const { counter, records } = world;
+  const { tally } = book;
   const stored = await records.of(id);
   tally.conversations += 1;
   tally.calls += stored.calls.length;
@@ -86,11 +97,11 @@ async function check(world: World, id: string, kind: Kind, tally: Tally, spoken?
     counted: (callId) => counter.requests.get(callId) ?? 0,
     isServed: (callId) => spoken?.served.has(callId) ?? false,
   };
-  return problemsOf(ended);
+  return book.problemsOf(ended);
 }
 
 /** Sub-agents have ended before the conversation that gave them their tasks; their own ends may take a moment longer. */
-async function checkBelow(world: World, id: string, kind: Kind, tally: Tally): Promise<Problem[]> {
+async function checkBelow(world: World, id: string, kind: Kind, book: Book): Promise<Problem[]> {
   if (kind.below === undefined) return [];
   const deadline = Date.now() + CLOSE_LIMIT_MS;
   let below = await world.records.below(id);
@@ -102,7 +113,7 @@ async function checkBelow(world: World, id: string, kind: Kind, tally: Tally): P
   if (agents.toSorted().join() !== kind.below.toSorted().join()) return [{ rule: 'doubled', what: `below it there are: ${agents.join(', ')}` }];
   const problems: Problem[] = [];
   for (const child of below) {
-    const found = await check(world, child.id, BELOW[child.agent] ?? { agent: {}, turns: [], marks: [] }, tally);
+    const found = await check(world, child.id, BELOW[child.agent] ?? { agent: {}, turns: [], marks: [] }, book);
     problems.push(...found.map(({ rule, what }) => ({ rule, what: `${child.agent} below it: ${what}` })));
   }
   return problems;

@@ -18,5 +18,9 @@ export interface Scenario {
   rules: readonly Rule[];
   /** Processes are killed. */
   spares: boolean;
+  /** On the host of this machine's engine; one that has hosts of its own starts their workers itself. */
+  workers: number;
+  /** Why this machine cannot run it; undefined when it can. */
+  missing?(): Promise<string | undefined>;
   run(world: World, run: Run): Promise<void>;
 }

@@ -15,7 +15,7 @@ export async function takeLeftovers(world: World, verdict: Verdict, say: (line: 
   verdict.add(...(await crew.stop()).map((what) => ({ rule: 'ended' as const, what })));
   const before = await listLeftovers(installation);
   await world.reap();
-  const processes = crew.orphans();
+  const processes = [...crew.orphans(), ...world.gone()];
   verdict.add(...(await census({ installation, records, workflows, processes, temporary })).map((what) => ({ rule: 'left' as const, what })));
   say(
     `census: containers, volumes, images, networks, files, workflows and rows were counted, and ${processes.length} processes; ${before.length} things were left to the reaper`,

@@ -17,9 +17,13 @@ export interface Way extends AsyncDisposable {
    * Ends the next connection on which a client says something. `before`: the server does not get it. `after`: the server gets it, and its answer is lost.
    */
   dropNext(when: 'before' | 'after'): void;
-  /** Connections that `dropNext` has ended. */
+  /** Asked for each thing that a client says: it is lost as with `dropNext`, or arrives so many milliseconds late. Undefined: nothing of that. */
+  disturb(choose: () => Disturbance | undefined): void;
+  /** Connections that `dropNext` and `disturb` have ended. */
   dropped(): number;
 }
+
+export type Disturbance = 'before' | 'after' | number;
 
 interface Link {
   end(): void;
@@ -31,6 +35,7 @@ export async function openWay(target: () => Address | undefined): Promise<Way> {
   const links = new Set<Link>();
   const drops: ('before' | 'after')[] = [];
   let state: 'open' | 'cut' | 'silent' = 'open';
+  let disturbance: () => Disturbance | undefined = () => undefined;
   let dropped = 0;
   const server = createServer((client) => {
     const address = state === 'cut' ? undefined : target();
@@ -49,9 +54,10 @@ export async function openWay(target: () => Address | undefined): Promise<Way> {
     let losesAnswer = false;
     client.on('data', (piece) => {
       if (link.isSilent || losesAnswer) return;
-      const fault = drops.shift();
+      const fault = drops.shift() ?? disturbance();
       if (fault === 'before') return drop();
       losesAnswer = fault === 'after';
+      if (typeof fault === 'number') return passLate(piece, client, upstream, fault);
       pass(piece, client, upstream);
     });
     upstream.on('data', (piece) => {
@@ -76,6 +82,9 @@ export async function openWay(target: () => Address | undefined): Promise<Way> {
       for (const link of links) if (link.isSilent) link.end();
     },
     dropNext: (when) => void drops.push(when),
+    disturb(choose) {
+      disturbance = choose;
+    },
     dropped: () => dropped,
     async [Symbol.asyncDispose]() {
       state = 'cut';
@@ -100,6 +109,15 @@ function endTogether(one: Socket, other: Socket, ended: () => void): void {
       to.resume();
     });
   }
+}
+
+/** What the sender says next waits as well. */
+function passLate(piece: Buffer, from: Socket, to: Socket, milliseconds: number): void {
+  from.pause();
+  setTimeout(() => {
+    from.resume();
+    pass(piece, from, to);
+  }, milliseconds);
 }
 
 /** A reader that is slow slows the sender down. */

@@ -9,11 +9,12 @@ import { stopAll } from '../../src/setup/dev-stack.ts';
 import { startTemporaryStack, type TemporaryStack } from '../temporary-stack.ts';
 import { openCounter, type Counter } from './counter.ts';
 import { startCrew, type Crew } from './crew.ts';
-import { BELOW, KINDS, PULSE } from './kinds.ts';
+import { BELOW, HOSTED, KINDS, PULSE, QUICK } from './kinds.ts';
+import type { Launch } from './processes.ts';
 import { randomFrom, type Random } from './random.ts';
 import { openRecords, type Records } from './records.ts';
 import type { Verdict } from './verdict.ts';
-import { openWay, type Way } from './way.ts';
+import { openWay, type Address, type Way } from './way.ts';
 import { writeAgents } from './write-agents.ts';
 
 export interface WorldOptions {
@@ -26,6 +27,7 @@ export interface WorldOptions {
   say: (line: string) => void;
   /** Kill processes: others wait to take their places. */
   spares: boolean;
+  workers: number;
 }
 
 /** An installation of its own that may be broken: servers, workers and services, and ways to all of them. */
@@ -38,10 +40,20 @@ export interface World extends AsyncDisposable {
   records: Records;
   workflows: WorkflowClient;
   ways: { postgres: Way; temporal: Way };
+  /** Where the servers are, past all ways. */
+  servers: Record<'postgres' | 'temporal', () => Address>;
+  config: TemporaryStack['config'];
+  /** How workers and services are started. */
+  launch: Launch;
   crew: Crew;
   counter: Counter;
   /** The directory that all processes have for temporary files. */
   temporary: string;
+  /** Is ended with the world, before the servers. */
+  owned<T extends AsyncDisposable>(thing: T): T;
+  /** Names of processes that have to be gone at the end. */
+  alsoGone(names: Iterable<string>): void;
+  gone(): readonly string[];
   /** Removes from the engine what processes that were killed have left, as the reaper of a worker does later. */
   reap(): Promise<void>;
 }
@@ -58,13 +70,14 @@ export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { seed, program, logs, verdict, say, spares } = options;
+  const { seed, program, logs, verdict, say, spares, workers } = options;
   const stops: (() => Promise<void>)[] = [];
   const dispose = () => stopAll(stops);
   const owned = <T extends AsyncDisposable>(thing: T): T => {
     stops.push(async () => thing[Symbol.asyncDispose]());
     return thing;
   };
+  const gone: string[] = [];
   const random = { faults: randomFrom(seed), kinds: randomFrom(seed + 1) };
   try {
     const directory = await openDirectory(stops, verdict);
@@ -73,15 +86,13 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
     stops.push(() => connection.close());
     const counter = owned(await openCounter());
-    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE });
-    const ways = {
-      postgres: owned(await openWay(addressOf(stack.config.DATABASE_URL))),
-      temporal: owned(await openWay(addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`))),
-    };
+    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED });
+    const servers = { postgres: addressOf(stack.config.DATABASE_URL), temporal: addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`) };
+    const ways = { postgres: owned(await openWay(servers.postgres)), temporal: owned(await openWay(servers.temporal)) };
     const apiKey = await createKey(stack, directory.agents);
     const environment = environmentOf(stack, ways, { ...directory, counter });
     const launch = { program, environment, logs, onSurprise: (what: string) => verdict.add({ rule: 'ended', what }) };
-    const crew = owned(await startCrew({ launch, random: random.faults, workers: 2, services: 2, spares }));
+    const crew = owned(await startCrew({ launch, random: random.faults, workers, services: 2, spares }));
     const service = owned(await openWay(() => crew.service()));
     const longshore = owned(await connect({ url: `http://127.0.0.1:${service.port}`, apiKey }));
     return {
@@ -91,6 +102,12 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       records,
       workflows: new Client({ connection }).workflow,
       ways,
+      servers,
+      config: stack.config,
+      launch,
+      owned,
+      alsoGone: (names) => gone.push(...names),
+      gone: () => gone,
       crew,
       counter,
       temporary: directory.temporary,

@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import { inTime } from '../common/in-time.ts';
 import type { CallModelArgs, CallModelResult } from '../contracts/activities.ts';
 import { isFailure } from '../contracts/errors.ts';
@@ -11,7 +12,8 @@ const PATIENCE_MS = 4_000;
 
 /**
  * A model call that first accepts the messages it is to answer: one activity less on the way from a message to the model. Every attempt accepts them again,
- * which changes nothing. What fails and may be tried again is left to `acceptMessage`, which is tried without an end; a model call is not.
+ * which changes nothing. What fails and may be tried again is left to `acceptMessage`, which is tried without an end; a model call is not. After that there is another
+ * step, so a later attempt does not leave it to that: an earlier one may have stored the answer of this step, with calls that would never run.
  */
 export function acceptingMessages(
   callModel: (args: CallModelArgs) => Promise<CallModelResult>,
@@ -26,6 +28,7 @@ export function acceptingMessages(
       if (isFailure(error) && !error.retryable) {
         return { outcome: 'failed', accepted: false, code: error.code, message: operatorText(error.message, undefined, redact) };
       }
+      if (Context.current().info.attempt > 1) throw error;
       parts.log.warn({ conversationId, turnId: args.turnId, err: error }, 'the messages of a model call could not be accepted yet');
       return { outcome: 'unaccepted', accepted: false };
     }

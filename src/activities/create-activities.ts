@@ -9,7 +9,7 @@ import { createCloseSubAgent } from './close-sub-agent.ts';
 import { createCompactContext, createRestoreContext } from './compact-context.ts';
 import { createEditArguments } from './edit-arguments.ts';
 import { createExecuteTool } from './execute-tool.ts';
-import { translated } from './failures.ts';
+import { growingPause, translated } from './failures.ts';
 import { createForkSandbox } from './forks/fork-sandbox.ts';
 import { createFinishTurn } from './finish-turn.ts';
 import { inPlace } from './places/in-place.ts';
@@ -39,8 +39,8 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
   const lifecycle = createSandboxLifecycle(parts);
   const desk = createTurnPlaceDesk(dependencies);
   return {
-    default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies)),
-    callModel: translated(acceptingMessages(inPlace(createCallModel(parts), { ...parts, desk }), parts)),
+    default: translated(measured(boundToApproval(createExecuteTool(parts), parts), dependencies), growingPause),
+    callModel: translated(acceptingMessages(inPlace(createCallModel(parts), { ...parts, desk }), parts), growingPause),
     compactContext: translated(createCompactContext(parts)),
     restoreContext: translated(createRestoreContext(parts)),
     settleCall: translated(createSettleCall(parts)),

@@ -22,7 +22,8 @@ import { createSettleCall } from '../tool-calls/results/settle-call.ts';
 import { subAgentOf } from '../tool-calls/run/sub-agents.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
 import { hostsOfQuestions } from '../tool-calls/run/tool-context.ts';
-import { ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
+import { patiently } from '../tool-calls/run/fate/patiently.ts';
+import { isRepeatable, ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'models' | 'log' | 'services' | 'subAgents' | 'questions'> & {
@@ -95,17 +96,22 @@ export function createExecuteTool(parts: Parts) {
 }
 
 /** Nothing of a call may begin on another host than that of its sandbox: what it does beside the sandbox could not be continued there. */
-async function claimHere({ store, registry, opened, agents }: Parts, args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
+async function claimHere({ store, registry, opened, agents, log }: Parts, args: ExecuteToolArgs, started: NewEvent[]): Promise<ClaimResult> {
   const { callId, hash, conversationId, tool } = args;
   const known = registry.get(tool);
   // The sandbox of a plugin may be on another host than the conversation's, and clients need none.
   const hostId = ownSandboxOf(known) || known?.client ? undefined : opened.hostId;
   // What begins beside the worker cannot go on on another host when it needs a sandbox later.
   if (hostId !== undefined && known?.isolation !== 'container' && hasNeeds(agents, args)) await opened.checkFits(args);
-  const claim = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
-  if (claim) return claim;
-  if (hostId !== undefined) await opened.checkIsHere(conversationId);
-  return store.toolCalls.claim(callId, hash, started);
+  const claim = async () => {
+    const claimed = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
+    if (claimed) return claimed;
+    if (hostId !== undefined) await opened.checkIsHere(conversationId);
+    return store.toolCalls.claim(callId, hash, started);
+  };
+  // Temporal gives a call that may not be repeated one attempt only.
+  const mayComeAgain = known === undefined || known.isolation === 'container' || isRepeatable({ tool: known });
+  return mayComeAgain ? claim() : patiently(claim, (error) => log.warn({ callId, err: error }, 'a call could not be claimed yet'));
 }
 
 function hasNeeds(agents: Parts['agents'], { agentId }: ExecuteToolArgs): boolean {

@@ -11,18 +11,31 @@ import { whyCancelled } from '../tool-calls/run/cancellation.ts';
 
 type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Result>;
 
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5_000;
+
 /**
  * Wraps an activity so that every error it throws is translated once into Temporal's own failure: `type` is the error code, `details` its values,
  * and the error table decides whether Temporal may retry.
+ * @param pauseAfter delay of the next attempt; where it gives none, the activity's policy decides
  */
-export function translated<Args extends unknown[], Result>(activity: Activity<Args, Result>): Activity<Args, Result> {
+export function translated<Args extends unknown[], Result>(
+  activity: Activity<Args, Result>,
+  pauseAfter: (error: unknown) => number | undefined = () => undefined,
+): Activity<Args, Result> {
   return async (...args) => {
     try {
       return await activity(...args);
     } catch (error) {
-      throw toTemporalFailure(error);
+      throw toTemporalFailure(error, pauseAfter(error));
     }
   };
+}
+
+/** What failed is tried again after growing pauses. A worker that ends has not failed: the next one goes on at once. */
+export function growingPause(error: unknown): number | undefined {
+  if (isFailure(error) && error.code === 'DETACHED') return undefined;
+  return Math.min(FIRST_PAUSE_MS * 2 ** (Context.current().info.attempt - 1), LONGEST_PAUSE_MS);
 }
 
 /**

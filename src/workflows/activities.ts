@@ -154,7 +154,10 @@ function toolOptions({ retry, timeoutMs, summary, mayAsk }: ProposedCall): Activ
   // The activity enforces the tool's own timeout, in which frozen time does not count. These timeouts only catch an activity that hangs.
   const startToCloseTimeout = timeoutMs + 10 * MINUTE + (mayAsk ? MAX_QUESTION_MS : 0);
   if (retry === 'once') return { startToCloseTimeout, heartbeatTimeout: 30_000, retry: { maximumAttempts: 1 }, ...shared };
-  const patience = { initialInterval: 200, maximumInterval: 5_000 };
+  // As above: between two attempts of a call whose workers died there is no growing delay, and the activity itself sets the delay after a failure.
+  const patience = { initialInterval: 200, backoffCoefficient: 1 };
   if (retry === 'repeat') return { startToCloseTimeout, heartbeatTimeout: 5_000, retry: { ...patience, maximumAttempts: 5 }, ...shared };
-  return { startToCloseTimeout: 24 * HOUR, heartbeatTimeout: 5_000, retry: patience, ...shared };
+  // The next attempt begins a second after this time: shorter delays than that are not kept by Temporal. Heartbeats are a second apart, also on a machine with many more
+  // busy programs than processors. Where a worker lives and is late all the same, two attempts follow the same command until the late one learns that it is over.
+  return { startToCloseTimeout: 24 * HOUR, heartbeatTimeout: 4_000, retry: patience, ...shared };
 }

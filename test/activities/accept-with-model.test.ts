@@ -139,3 +139,9 @@ test.each([
   expect(await callModel(argsOf(id, first), { over, model })).toEqual({ outcome: 'unaccepted', accepted: false });
   expect(asked).toBe(0);
 });
+
+test('a later attempt is tried again while Postgres is away: an earlier one may have stored the answer of the step', async () => {
+  const id = await newConversation(store);
+  const conversations = { ...store.conversations, acceptMessage: () => Promise.reject(failure('POSTGRES_UNAVAILABLE', { problem: 'gone' })) };
+  await expect(callModel(argsOf(id, first), { over: { ...store, conversations }, attempt: 2 })).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+});

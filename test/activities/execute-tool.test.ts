@@ -1,5 +1,6 @@
 import { details, proposed, running } from './calls.ts';
 import { setUpCall, until } from './fakes.ts';
+import { failure } from '../../src/contracts/errors.ts';
 
 describe('a host tool', () => {
   test('a second attempt of one that may not be repeated is unknown and runs nothing', async () => {
@@ -9,6 +10,18 @@ describe('a host tool', () => {
     expect(await call.worker().execute()).toMatchObject({ outcome: 'unknown', sandboxTier: 'none' });
     expect(runs).toBe(0);
     expect(call.typesOf()).toContain('tool.unknown');
+  });
+
+  test('one that may not be repeated waits for a database that is away for a moment, and runs; any other is left to the next attempt', async () => {
+    const away = () => failure('POSTGRES_UNAVAILABLE', { problem: 'restarting' });
+    const once = await proposed(setUpCall({ isolation: 'host', execute: async () => 'fine' }));
+    once.faults.claim.push(away(), away());
+    expect(await once.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
+    expect(once.resultText()).toContain('fine');
+    const again = await proposed(setUpCall({ isolation: 'host', annotations: { idempotentHint: true }, execute: async () => 'fine' }));
+    again.faults.claim.push(away());
+    await expect(again.worker().execute()).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+    expect(again.typesOf()).toEqual([]);
   });
 
   test('a second attempt of one that only reads runs it again', async () => {

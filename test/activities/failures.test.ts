@@ -1,5 +1,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
-import { toTemporalFailure, translated } from '../../src/activities/failures.ts';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { growingPause, toTemporalFailure, translated } from '../../src/activities/failures.ts';
 import { failure } from '../../src/contracts/errors.ts';
 
 test('an error of the table keeps its code and values, and the table says whether Temporal may retry', () => {
@@ -14,6 +15,23 @@ test('a provider that says when to come back decides the delay of the retry', ()
   expect(toTemporalFailure(limited)).toMatchObject({ nextRetryDelay: undefined });
   const values = { ...limited.values, retryAfterMs: 1500 };
   expect(toTemporalFailure(Object.assign(limited, { values }))).toMatchObject({ type: 'MODEL_RATE_LIMITED', nonRetryable: false, nextRetryDelay: 1500 });
+});
+
+test.each([
+  [1, 200],
+  [2, 400],
+  [5, 3200],
+  [6, 5000],
+  [5000, 5000],
+])('what fails in attempt %d is tried again after %d ms; a worker that ends has not failed', async (attempt, pauseMs) => {
+  const retryOf = (error: Error) => {
+    const failing = async () => {
+      throw error;
+    };
+    return new MockActivityEnvironment({ attempt }).run(translated(failing, growingPause));
+  };
+  await expect(retryOf(failure('DOCKER_UNAVAILABLE', { problem: 'refused' }))).rejects.toMatchObject({ nextRetryDelay: pauseMs });
+  await expect(retryOf(failure('DETACHED', { execId: 'call_1' }))).rejects.toMatchObject({ type: 'DETACHED', nextRetryDelay: undefined });
 });
 
 test("Temporal's own failures pass through as they are", () => {

@@ -30,7 +30,7 @@ export function createFakeStore() {
   const keys = new Set<string>();
   const transcript = new Map<string, TranscriptEntry>();
   const messages = new Map<string, string>();
-  const faults = { settle: [] as (Error | 'superseded')[] };
+  const faults = { settle: [] as (Error | 'superseded')[], claim: [] as Error[] };
   let sandboxState: 'none' | 'running' = 'none';
   let filesLostAt: string | undefined;
   const append = (more: NewEvent[]) => {
@@ -50,6 +50,8 @@ export function createFakeStore() {
         return call && { ...call };
       },
       async claim(callId: string, hash: string, started: NewEvent[] = []) {
+        const fault = faults.claim.shift();
+        if (fault) throw fault;
         const call = calls.get(callId);
         if (!call) return { outcome: 'missing' as const };
         if (call.hash !== hash) return { outcome: 'mismatch' as const, call: { ...call } };

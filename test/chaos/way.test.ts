@@ -52,6 +52,24 @@ function answer(socket: Socket): Promise<string> {
   });
 }
 
+test('what is said may be lost or late by choice, in its order', async () => {
+  const choices = [undefined, 300, undefined, 'before', 'after'] as const;
+  const asked: unknown[] = [];
+  way.disturb(() => choices[asked.push(0) - 1]);
+  const socket = await open();
+  expect(await ask(socket, 'one')).toBe('you say one');
+  const begun = performance.now();
+  socket.write('two');
+  while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  socket.write('three');
+  await once(socket, 'data');
+  expect(performance.now() - begun).toBeGreaterThanOrEqual(290);
+  while (echo.heard.join('') !== 'onetwothree') await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(await ask(await open(), 'four')).toBe('ended');
+  expect(await ask(await open(), 'five')).toBe('ended');
+  expect([echo.heard.join(''), way.dropped()]).toEqual(['onetwothreefive', 2]);
+});
+
 test('what is said arrives, and the answer comes back', async () => {
   const socket = await open();
   expect(await ask(socket, 'one')).toBe('you say one');

@@ -24,6 +24,21 @@ test('a message is answered step by step until the model asks for nothing', asyn
   expect(world.events).toEqual(['conversation.closed']);
 });
 
+test.each([
+  ['attach', '4', 0],
+  ['repeat', '5', 5],
+  ['once', '30', 1],
+] as const)('a call to %s is given up after %s s of silence, and deaths of workers do not make it wait longer', async (retry, seconds, attempts) => {
+  const world = await stage.start((world) => world.answers.push(asks(toolCall({ retry })), asks()));
+  await world.untilAsked('finishTurn');
+  const { events } = await world.handle.fetchHistory();
+  const call = (events ?? []).find(({ activityTaskScheduledEventAttributes: task }) => task?.activityType?.name === 'shell:run');
+  const { heartbeatTimeout, retryPolicy } = call!.activityTaskScheduledEventAttributes!;
+  expect(String(heartbeatTimeout?.seconds)).toBe(seconds);
+  expect(retryPolicy?.maximumAttempts ?? 0).toBe(attempts);
+  if (attempts !== 1) expect(retryPolicy).toMatchObject({ initialInterval: { nanos: 200_000_000 }, backoffCoefficient: 1 });
+});
+
 test('calls that only read run side by side, all others in order', async () => {
   const [a, b] = [toolCall({ readOnly: true }), toolCall({ readOnly: true })];
   const [c, d] = [toolCall(), toolCall()];

@@ -20,6 +20,7 @@ export const cuts: Scenario = {
   minutes: 3,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported', 'recovery'],
   spares: false,
+  workers: 2,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);
     const breaking = breakAtRandom(world, over, say);

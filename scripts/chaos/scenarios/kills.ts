@@ -16,6 +16,7 @@ export const kills: Scenario = {
   minutes: 2,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: true,
+  workers: 2,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);
     const killing = killAtRandom(world, over, say);

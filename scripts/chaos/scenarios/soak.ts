@@ -12,6 +12,7 @@ export const soak: Scenario = {
   minutes: 5,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported', 'grown'],
   spares: false,
+  workers: 2,
   async run(world, { verdict, say, minutes }) {
     const lengthMs = minutes * 60_000;
     const over = AbortSignal.timeout(lengthMs);

@@ -172,7 +172,7 @@ function hostIn(
   const { hostId, lease, engine, inTurn } = context;
   return {
     hostId,
-    keepHost: () => lease.keep(),
+    keepHost: () => lease.keep(() => reap(context)),
     facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...(await presentOf(engine, images)) }),
     isDraining: () => lease.state().isDraining,
     checkFits: (owner, options) => checkFits(context, owner, options),

@@ -1,6 +1,5 @@
-import { Context } from '@temporalio/activity';
 import type { ExecuteToolResult } from '../../contracts/activities.ts';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { failure } from '../../contracts/errors.ts';
 import { mayUseSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
 import { placeOf, type WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { NewEvent } from '../../store/store.ts';
@@ -9,12 +8,12 @@ import { cutText } from '../results/cut-text.ts';
 import { keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
+import { patiently } from './fate/patiently.ts';
 import { forgetFor, tierAfterRun, type Reached, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 import { errorContent, shorten, resultTextOf, resultContentOf } from '../results/tool-result.ts';
 
 const MAX_EVENT_BYTES = 4000;
-const SETTLE_TRIES = 8;
 
 /**
  * Stores how a call ended, in one transaction with its transcript entry and events. Returns the outcome for the workflow, and passes a result to `onStored`.
@@ -93,16 +92,11 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
 }
 
 /** Retries when the database is unavailable for some seconds: only this process has the result. */
-async function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events, placeOf(run.workedIn));
-    } catch (error) {
-      if (!isFailure(error, 'POSTGRES_UNAVAILABLE') || tries === SETTLE_TRIES) throw error;
-      warn(run, error);
-      await pause(Math.min(250 * 2 ** tries, 5000));
-    }
-  }
+function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
+  return patiently(
+    () => run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events, placeOf(run.workedIn)),
+    (error) => warn(run, error),
+  );
 }
 
 /**
@@ -145,8 +139,4 @@ function cut(text: string): string {
 
 function warn(run: ToolRun, error: unknown): void {
   run.log.warn({ err: error, callId: run.args.callId }, 'could not store; trying again or going on without it');
-}
-
-async function pause(milliseconds: number): Promise<void> {
-  await Context.current().sleep(milliseconds);
 }

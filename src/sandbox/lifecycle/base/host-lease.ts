@@ -16,8 +16,11 @@ export interface HostLease {
   term(): number | undefined;
   /** What was told when the host was last said to be there; a process that does not keep the host is told nothing. */
   state(): HostState;
-  /** Says from time to time that the host is there, until it is disposed of. Resolves when it has been said once. */
-  keep(): Promise<AsyncDisposable>;
+  /**
+   * Says from time to time that the host is there, until it is disposed of. Resolves when it has been said once. `onReturn` is called when it could be said again
+   * after others may have given the host up.
+   */
+  keep(onReturn: () => Promise<unknown>): Promise<AsyncDisposable>;
 }
 
 interface LeaseParts {
@@ -40,20 +43,31 @@ export function createHostLease({ hosts, hostId, lostAfterMs, log }: LeaseParts)
   const beat = async () => {
     const telling = clocks();
     state = await hosts.beat(hostId, lostAfterMs);
-    if (mayBeLost()) term += 1;
+    const returns = mayBeLost();
+    if (returns) term += 1;
     toldAt = telling;
+    return returns;
   };
   return {
     term: () => (mayBeLost() ? undefined : term),
     state: () => state,
-    async keep() {
+    async keep(onReturn) {
       await beat();
       let isOver = false;
       let beating: Promise<void> = Promise.resolve();
+      let returning: Promise<unknown> = Promise.resolve();
       let timer: NodeJS.Timeout;
+      // Beside the next beats: it may take longer than the time between two of them.
+      const comeBack = async (before: Promise<unknown>) => {
+        await before;
+        await onReturn().catch((error: unknown) => log.warn({ hostId, err: error }, 'what other hosts have taken over could not be removed'));
+      };
+      const beatAgain = async () => {
+        if (await beat()) returning = comeBack(returning);
+      };
       const later = () => {
         timer = setTimeout(() => {
-          beating = beat()
+          beating = beatAgain()
             .catch((error: unknown) => log.warn({ hostId, err: error }, 'other hosts may take the sandboxes of this host for lost'))
             .finally(() => isOver || later());
         }, lostAfterMs / BEATS);
@@ -64,6 +78,7 @@ export function createHostLease({ hosts, hostId, lostAfterMs, log }: LeaseParts)
           isOver = true;
           clearTimeout(timer);
           await beating;
+          await returning;
         },
       };
     },

@@ -13,7 +13,7 @@ import time
 
 import mcp_newer
 from mcp_questions import Questions
-from mcp_request import Request
+from mcp_request import Request, last_report
 from mcp_words import log, names_of, small, tell_change
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ class ServerProcess:
         if probe:
             meta = mcp_newer.envelope(capabilities, _CLIENT, False)
             self.ask(Request('longshore-discover', 'server/discover', {'_meta': meta}, discovered.put))
-        told = _last_of(discovered, _PROBE) if probe else None
+        told = last_report(discovered, _PROBE) if probe else None
         # A server that is slow to start answers both in turn, and one of an earlier revision may answer the greeting alone.
         answer: Any = None
         limit = time.monotonic() + _COMES_UP
@@ -92,9 +92,9 @@ class ServerProcess:
                 return
             if greeting.server is None:
                 self.ask(greeting)
-            answer = _last_of(greeted, _POLL)
+            answer = last_report(greeted, _POLL)
             if probe and told is None:
-                told = _last_of(discovered, _POLL)
+                told = last_report(discovered, _POLL)
                 if told is not None and told['type'] == 'answer' and answer is not None and answer['type'] == 'error':
                     answer = None
         if answer is None:
@@ -291,12 +291,3 @@ class ServerProcess:
         """Also ends what it has started: the program may be only the launcher of the server."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def _last_of(reports: queue.Queue[bytes | None], seconds: float) -> Any:
-    """The last report of a request; None if it does not come in time."""
-    line = None
-    with contextlib.suppress(queue.Empty):
-        while line is None or line['type'] == 'made':
-            line = json.loads(reports.get(timeout=seconds) or b'null')
-    return None if line is None or line['type'] == 'made' else line

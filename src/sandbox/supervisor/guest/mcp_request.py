@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,3 +43,12 @@ class Request:
         self.report(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
         if self.over:
             self.report(None)
+
+
+def last_report(reports: queue.Queue[bytes | None], seconds: float) -> Any:
+    """The last report of a request, from where it put them; None if it does not come in time."""
+    line = None
+    with contextlib.suppress(queue.Empty):
+        while line is None or line['type'] == 'made':
+            line = json.loads(reports.get(timeout=seconds) or b'null')
+    return None if line is None or line['type'] == 'made' else line

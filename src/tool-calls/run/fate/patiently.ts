@@ -1,0 +1,20 @@
+import { Context } from '@temporalio/activity';
+import { isFailure } from '../../../contracts/errors.ts';
+
+const TRIES = 8;
+
+/**
+ * Does what may be done again, until Postgres answers, for about half a minute: a later attempt at the call could not make it good. Ends with the cancellation of the
+ * activity.
+ */
+export async function patiently<Result>(work: () => Promise<Result>, onProblem: (error: unknown) => void): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isFailure(error, 'POSTGRES_UNAVAILABLE') || tries === TRIES) throw error;
+      onProblem(error);
+      await Context.current().sleep(Math.min(250 * 2 ** tries, 5000));
+    }
+  }
+}
