@@ -74,12 +74,33 @@ async function followAtOnce(connection: WorkingConnection, following: Following,
 }
 
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel, asStarted = false } = options;
+  const { signal, onProgress, onRestart, hasChannel, asStarted = false } = options;
   let restart: string | undefined;
   const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
-  const spec: ExecSpec = {
+  const answered = deferred<undefined>();
+  const onStdout = (chunk: Buffer) => {
+    reader.push(chunk);
+    if (reader.answer()) answered.resolve(undefined);
+  };
+  const following = { previewBytes: 0, onStdout, ...(signal && { signal }) };
+  const spec = specOf(execId, [name, request.method], options);
+  const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
+  running.catch(() => undefined);
+  // The leading newline ends a line that an earlier worker may have sent only in part.
+  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, hasChannel, ...request })}\n`), { end: true });
+  given.catch(() => undefined);
+  // The answer is in the journal; the end of the exec is not waited for.
+  const ended = await Promise.race([answered.promise, running]);
+  const status = ended && exitOf(ended, sandboxId, `"${execId}" was running`).status;
+  if (status === 'timeout' || status === 'killed') return { outcome: status };
+  if (restart !== undefined) await onRestart?.(restart);
+  return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
+}
+
+function specOf(execId: string, argv: string[], { timeoutMs = DEFAULT_TIMEOUT_MS, onMethodCall }: ServerRequestOptions): ExecSpec {
+  return {
     execId,
-    run: { program: 'mcp-call', argv: [name, request.method] },
+    run: { program: 'mcp-call', argv },
     cwd: '.',
     env: {},
     timeoutMs,
@@ -87,23 +108,6 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
     stdin: 'open',
     ...(onMethodCall && { methods: true }),
   };
-  const answered = deferred<undefined>();
-  const onStdout = (chunk: Buffer) => {
-    reader.push(chunk);
-    if (reader.answer()) answered.resolve(undefined);
-  };
-  const following = { previewBytes: 0, onStdout, ...(signal && { signal }) };
-  const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
-  // The leading newline ends a line that an earlier worker may have sent only in part.
-  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, hasChannel, ...request })}\n`), { end: true });
-  given.catch(() => undefined);
-  running.catch(() => undefined);
-  // The answer is in the journal; the end of the exec is not waited for.
-  const ended = await Promise.race([answered.promise, running]);
-  const exit = ended && exitOf(ended, sandboxId, `"${execId}" was running`);
-  if (exit?.status === 'timeout' || exit?.status === 'killed') return { outcome: exit.status };
-  if (restart !== undefined) await onRestart?.(restart);
-  return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
 }
 
 async function find(connection: WorkingConnection, execId: string): Promise<ExecRecord | undefined> {

@@ -42,32 +42,23 @@ export function ownSandboxIdOf(pluginId: string, tenantId: string): string {
 }
 
 export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Parts): OwnSandboxes {
-  const { sandboxes, rows, hostId, idleMs } = given;
+  const { sandboxes, rows, hostId } = given;
   const held = new Map<string, WorkerHandle>();
-  const prolonged = new Map<string, number>();
   let rules: EgressRule[] = [];
-  const keepMs = () => Math.max(idleMs, longestMs() + MARGIN_MS);
-  const ttlMs = () => Math.round(keepMs() * (1 + AHEAD));
-  const prolong = async (sandboxId: string) => {
-    const now = performance.now();
-    if (now - (prolonged.get(sandboxId) ?? -Infinity) < keepMs() * AHEAD) return;
-    await rows.prolong(sandboxId, ttlMs());
-    prolonged.set(sandboxId, now);
-  };
+  const lifetime = createLifetime(given, longestMs);
   const open = async (tenantId: string, { isBegun, prolongs }: { isBegun: boolean; prolongs: boolean }) => {
     const sandboxId = ownSandboxIdOf(pluginId, tenantId);
     const row = await rows.get(sandboxId);
     if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
-    else if (row && prolongs && idleMs > 0) await prolong(sandboxId);
+    else if (row && prolongs) await lifetime.prolong(sandboxId);
     const known = held.get(tenantId);
     if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
-    const owner = { sandboxId, tenantId, ...(idleMs > 0 && { ttlMs: ttlMs() }) };
+    const owner = { sandboxId, tenantId, ...lifetime.all() };
     const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
     await applyNetwork(sandboxId);
     await prepare(handle);
     held.set(tenantId, handle);
-    // Made now, so it has all of its time.
-    if (!row || row.state === 'destroyed') prolonged.set(sandboxId, performance.now());
+    if (!row || row.state === 'destroyed') lifetime.begin(sandboxId);
     return { handle, held: false };
   };
   return {
@@ -92,10 +83,9 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     },
     async setNetwork(next) {
       rules = rulesOf(next);
-      const own = (await rows.list({ hostId })).filter(
-        ({ sandboxId, tenantId, state }) => state !== 'destroyed' && sandboxId === ownSandboxIdOf(pluginId, tenantId),
-      );
-      for (const { sandboxId } of own) await applyNetwork(sandboxId);
+      for (const { sandboxId, tenantId, state } of await rows.list({ hostId })) {
+        if (state !== 'destroyed' && sandboxId === ownSandboxIdOf(pluginId, tenantId)) await applyNetwork(sandboxId);
+      }
     },
   };
 
@@ -116,6 +106,25 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     if (row && isGranted(row)) return;
     await sandboxes.setEgress?.(sandboxId, rules);
   }
+}
+
+/** How long sandboxes are kept: while they are called, and for the idle time after that. */
+function createLifetime({ rows, idleMs }: Parts['given'], longestMs: () => number) {
+  const prolonged = new Map<string, number>();
+  const keepMs = () => Math.max(idleMs, longestMs() + MARGIN_MS);
+  const ttlMs = () => Math.round(keepMs() * (1 + AHEAD));
+  return {
+    /** For a sandbox that is opened; nothing where plugins do not rest. */
+    all: () => (idleMs > 0 ? { ttlMs: ttlMs() } : {}),
+    /** Notes that a sandbox has just been made, and has all of its time. */
+    begin: (sandboxId: string) => void prolonged.set(sandboxId, performance.now()),
+    async prolong(sandboxId: string) {
+      const now = performance.now();
+      if (idleMs === 0 || now - (prolonged.get(sandboxId) ?? -Infinity) < keepMs() * AHEAD) return;
+      await rows.prolong(sandboxId, ttlMs());
+      prolonged.set(sandboxId, now);
+    },
+  };
 }
 
 function agesOf({ createdAt, filesLostAt }: SandboxRow): { createdAt: string; filesLostAt?: string } {
