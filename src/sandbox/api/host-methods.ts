@@ -33,8 +33,6 @@ export interface SandboxServer {
   directory?: string;
   /** It is told that it may ask the model. */
   maySample?: true;
-  /** Its name is made of all the rest, so no other server ever has it. */
-  isNamedByContent?: true;
 }
 export interface ServerRequest {
   method: string;

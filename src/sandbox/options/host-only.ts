@@ -29,7 +29,6 @@ const server = options({
   env: environment,
   directory: path.optional(),
   maySample: flag.optional(),
-  isNamedByContent: flag.optional(),
 } satisfies Record<keyof SandboxServer, z.ZodType>);
 
 const checkpoint = options({ key: execId, keep: whole({ min: 1, max: MAX_CHECKPOINTS }) } satisfies Record<keyof CheckpointOptions, z.ZodType>);

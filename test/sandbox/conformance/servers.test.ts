@@ -38,7 +38,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     backend = await open();
     ({ handle } = backend);
     await handle.writeFile('guest-server.cjs', await readFile(PROGRAM));
-    for (const name of ['one', 'slow', 'dying', 'changed', 'growing', 'named', 'asking', 'asking/longshore_host']) await handle.createDirectory(name);
+    for (const name of ['one', 'slow', 'dying', 'changed', 'growing', 'asking', 'asking/longshore_host']) await handle.createDirectory(name);
   });
   afterAll(async () => {
     await backend?.[Symbol.asyncDispose]();
@@ -168,18 +168,6 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     expect(restarted).toEqual(['it had ended']);
     await handle.endServers([]);
     await until(async () => (await handle.serverMark('one')) === undefined, 'the other is gone, too');
-  });
-
-  test('a server that is named by its content is asked at once; requests that find it ended wait for its successor, and their callers are told', async () => {
-    const named = serverOf('named', { isNamedByContent: true });
-    expect(await call(named, 'count')).toEqual(answered('1'));
-    expect(await call(named, 'count')).toEqual(answered('2'));
-    await handle.endServers([]);
-    const restarted: string[] = [];
-    const onRestart = async (why: string) => void restarted.push(why);
-    const both = await Promise.all([call(named, 'count', {}, { onRestart }), call(named, 'count', {}, { onRestart })]);
-    expect(both).toEqual(expect.arrayContaining([answered('1'), answered('2')]));
-    expect(new Set(restarted)).toEqual(new Set(['it had ended']));
   });
 
   test('a server that cannot be started is told with what it said', async () => {

@@ -1,5 +1,4 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
-import { deferred } from '../../../common/deferred.ts';
 import { freeExec } from '../../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/host-methods.ts';
@@ -22,15 +21,11 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * Its output is the answer.
  */
 export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
-  const met = new Set<string>();
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
-      const following = { sandboxId, execId, name: server.name, request, options };
-      if (server.isNamedByContent && met.has(server.name)) return followAtOnce(connection, following, ensureServer(connection, server, options));
-      await ensureServer(connection, server, { ...options, madeAs: execId });
-      if (server.isNamedByContent) met.add(server.name);
-      return follow(connection, following);
+      await ensureServer(connection, server, execId, options.onRestart);
+      return follow(connection, { sandboxId, execId, name: server.name, request, options });
     },
     async serverMark(name) {
       const keeper = await find(connection, serverExec(name));
@@ -56,51 +51,13 @@ interface Following {
   options: ServerRequestOptions;
 }
 
-/**
- * Makes the request while the server is looked for: it ran before, and under its name can be no other. Where it has ended, the request waits for its
- * successor.
- */
-async function followAtOnce(connection: WorkingConnection, following: Following, ensured: Promise<void>): Promise<ServerAnswer> {
-  const answered = follow(connection, following);
-  answered.catch(() => undefined);
-  try {
-    await ensured;
-  } catch (error) {
-    // Another worker may have started it meanwhile, so only the request itself knows whether it was received.
-    if (isFailure(error, 'EXEC_FAILED') && (await answered).outcome !== 'absent') return answered;
-    throw error;
-  }
-  return answered;
-}
-
 async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
-  const { signal, onProgress, onRestart, hasChannel, asStarted = false } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel, asStarted = false } = options;
   let restart: string | undefined;
   const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
-  const answered = deferred<undefined>();
-  const onStdout = (chunk: Buffer) => {
-    reader.push(chunk);
-    if (reader.answer()) answered.resolve(undefined);
-  };
-  const following = { previewBytes: 0, onStdout, ...(signal && { signal }) };
-  const spec = specOf(execId, [name, request.method], options);
-  const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
-  running.catch(() => undefined);
-  // The leading newline ends a line that an earlier worker may have sent only in part.
-  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, hasChannel, ...request })}\n`), { end: true });
-  given.catch(() => undefined);
-  // The answer is in the journal; the end of the exec is not waited for.
-  const ended = await Promise.race([answered.promise, running]);
-  const status = ended && exitOf(ended, sandboxId, `"${execId}" was running`).status;
-  if (status === 'timeout' || status === 'killed') return { outcome: status };
-  if (restart !== undefined) await onRestart?.(restart);
-  return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
-}
-
-function specOf(execId: string, argv: string[], { timeoutMs = DEFAULT_TIMEOUT_MS, onMethodCall }: ServerRequestOptions): ExecSpec {
-  return {
+  const spec: ExecSpec = {
     execId,
-    run: { program: 'mcp-call', argv },
+    run: { program: 'mcp-call', argv: [name, request.method] },
     cwd: '.',
     env: {},
     timeoutMs,
@@ -108,6 +65,15 @@ function specOf(execId: string, argv: string[], { timeoutMs = DEFAULT_TIMEOUT_MS
     stdin: 'open',
     ...(onMethodCall && { methods: true }),
   };
+  const following = { previewBytes: 0, onStdout: (chunk: Buffer) => reader.push(chunk), ...(signal && { signal }) };
+  const running = followCalls(connection, execId, options, asStarted ? connection.attach(execId, following) : connection.run(spec, following));
+  // The leading newline ends a line that an earlier worker may have sent only in part.
+  const given = connection.input(execId, Buffer.from(`\n${JSON.stringify({ id: execId, hasChannel, ...request })}\n`), { end: true });
+  given.catch(() => undefined);
+  const exit = exitOf(await running, sandboxId, `"${execId}" was running`);
+  if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
+  if (restart !== undefined) await onRestart?.(restart);
+  return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
 }
 
 async function find(connection: WorkingConnection, execId: string): Promise<ExecRecord | undefined> {
@@ -121,12 +87,13 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
 
 /**
  * Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced, unless the request was made
- * already, as `madeAs`: such a request is only followed.
+ * already: such a request is only followed.
  */
 async function ensureServer(
   connection: WorkingConnection,
   server: SandboxServer,
-  { madeAs, onRestart }: { madeAs?: string; onRestart?: ServerRequestOptions['onRestart'] },
+  requestExec: string,
+  onRestart: ServerRequestOptions['onRestart'],
 ): Promise<void> {
   const { name, command, args, directory = '.', maySample } = server;
   // A server in a sandbox of an earlier version gets the variable, and is not told that it may ask.
@@ -141,7 +108,7 @@ async function ensureServer(
     // Asked at the same time: each answer takes as long as the rest of a short request.
     const starting = start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
     starting.catch(() => undefined);
-    if (attempt === 0 && madeAs !== undefined && (await find(connection, madeAs))) return;
+    if (attempt === 0 && (await find(connection, requestExec))) return;
     const why = await starting;
     if (why === undefined) return;
     // Reported before the restart: when this worker dies in between, the next attempt reports it again.

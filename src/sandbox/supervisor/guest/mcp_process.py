@@ -13,7 +13,7 @@ import time
 
 import mcp_newer
 from mcp_questions import Questions
-from mcp_request import Request, last_report
+from mcp_request import Request
 from mcp_words import log, names_of, small, tell_change
 
 TYPE_CHECKING = False
@@ -74,13 +74,11 @@ class ServerProcess:
         if self._may_sample:
             capabilities['sampling'] = {}
         about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': _CLIENT}
-        greeted: queue.Queue[bytes | None] = queue.Queue()
-        greeting = Request('longshore-greeting', 'initialize', about, greeted.put)
-        discovered: queue.Queue[bytes | None] = queue.Queue()
+        greeting = Request('longshore-greeting', 'initialize', about)
+        discovery = Request('longshore-discover', 'server/discover', {'_meta': mcp_newer.envelope(capabilities, _CLIENT, False)})
         if probe:
-            meta = mcp_newer.envelope(capabilities, _CLIENT, False)
-            self.ask(Request('longshore-discover', 'server/discover', {'_meta': meta}, discovered.put))
-        told = last_report(discovered, _PROBE) if probe else None
+            self.ask(discovery)
+        told = self._line(discovery, _PROBE) if probe else None
         # A server that is slow to start answers both in turn, and one of an earlier revision may answer the greeting alone.
         answer: Any = None
         limit = time.monotonic() + _COMES_UP
@@ -92,9 +90,9 @@ class ServerProcess:
                 return
             if greeting.server is None:
                 self.ask(greeting)
-            answer = last_report(greeted, _POLL)
+            answer = self._line(greeting, _POLL)
             if probe and told is None:
-                told = last_report(discovered, _POLL)
+                told = self._line(discovery, _POLL)
                 if told is not None and told['type'] == 'answer' and answer is not None and answer['type'] == 'error':
                     answer = None
         if answer is None:
@@ -119,6 +117,14 @@ class ServerProcess:
         self.about = known if isinstance(known, dict) else {}
         self.offers = offers
         self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
+
+    def _line(self, request: Request, seconds: float) -> Any:
+        """The last report of a request; None if it does not come in time."""
+        line = None
+        with contextlib.suppress(queue.Empty):
+            while line is None or line['type'] == 'made':
+                line = json.loads(request.lines.get(timeout=seconds) or b'null')
+        return None if line is None or line['type'] == 'made' else line
 
     def ask(self, request: Request) -> None:
         """Sends a request; one that was sent before gets the answers of its last round."""

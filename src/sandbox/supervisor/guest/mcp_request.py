@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import queue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from mcp_process import ServerProcess
 
 
 class Request:
-    """One open request. `report` takes the reports for its client; None ends them."""
+    """One open request. `lines` are the reports for its client; None ends them."""
 
-    def __init__(self, request_id: str, method: str, params: dict[str, Any], report: Callable[[bytes | None], object], asks: bool = False) -> None:
+    def __init__(self, request_id: str, method: str, params: dict[str, Any], asks: bool = False) -> None:
         self.id = request_id
         self.method = method
         self.params = params
         self.asks = asks
         """A worker that can ask a person follows it."""
-        self.report = report
+        self.lines: queue.Queue[bytes | None] = queue.Queue()
         self.over = False
         self.server: ServerProcess | None = None
         """The one that has it, or had it last."""
@@ -40,15 +38,6 @@ class Request:
         if self.over:
             return
         self.over = kind in ('answer', 'error', 'failed', 'gone')
-        self.report(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
         if self.over:
-            self.report(None)
-
-
-def last_report(reports: queue.Queue[bytes | None], seconds: float) -> Any:
-    """The last report of a request, from where it put them; None if it does not come in time."""
-    line = None
-    with contextlib.suppress(queue.Empty):
-        while line is None or line['type'] == 'made':
-            line = json.loads(reports.get(timeout=seconds) or b'null')
-    return None if line is None or line['type'] == 'made' else line
+            self.lines.put(None)

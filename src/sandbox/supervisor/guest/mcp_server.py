@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import socket
 import sys
 import threading
@@ -96,55 +95,21 @@ def main(name: str, program: list[str]) -> None:
             client.close()
 
 
-class Reports:
-    """Sends the reports of a request to its client. What the client does not take at once is sent by a thread: it delays no other request."""
-
-    def __init__(self, client: socket.socket) -> None:
-        self._client = client
-        self._sending = threading.Lock()
-        self._left: queue.Queue[bytes | None] | None = None
-
-    def __call__(self, told: bytes | None) -> None:
-        with self._sending, contextlib.suppress(OSError):
-            if self._left is None:
-                told = self._send_now(told)
-                if told is None:
-                    return
-                self._left = queue.Queue()
-                threading.Thread(target=self._send_left, args=(self._left,), daemon=True).start()
-            self._left.put(told)
-
-    def _send_now(self, told: bytes | None) -> bytes | None:
-        """Returns what is left to send; None for nothing."""
-        if told is None:
-            self._client.shutdown(socket.SHUT_RDWR)
-            return None
-        try:
-            sent = self._client.send(told, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            sent = 0
-        return told[sent:] or None
-
-    def _send_left(self, left: queue.Queue[bytes | None]) -> None:
-        with contextlib.suppress(OSError):
-            while (told := left.get()) is not None:
-                self._client.sendall(told)
-            self._client.shutdown(socket.SHUT_RDWR)
-
-
 def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
     # A request that our client cannot have sent gets no answer.
     with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         asked = json.loads(line)
         channel = {'longshore/channel': asked['channel']} if 'channel' in asked else {}
         params = {**asked['params'], '_meta': {'progressToken': asked['id'], **channel}}
-        request = Request(asked['id'], asked['method'], params, Reports(client), asks=asked.get('asks') is True)
+        request = Request(asked['id'], asked['method'], params, asks=asked.get('asks') is True)
         if starter.bring(request) is not None:
-            _watch(client, request)
+            threading.Thread(target=_watch, args=(client, request), daemon=True).start()
+        while (told := request.lines.get()) is not None:
+            client.sendall(told)
+        client.shutdown(socket.SHUT_RDWR)
 
 
 def _watch(client: socket.socket, request: Request) -> None:
-    """Until the client has disconnected, or has all reports."""
     with contextlib.suppress(OSError), client.makefile('rb') as lines:
         for line in lines:
             # What our client cannot have sent is left out.
@@ -152,8 +117,10 @@ def _watch(client: socket.socket, request: Request) -> None:
                 answered = json.loads(line)
                 if request.server is not None:
                     request.server.answer(request, answered['number'], answered['answer'])
-    if not request.over and request.server is not None:
-        request.server.cancel(request)
+    if not request.over:
+        if request.server is not None:
+            request.server.cancel(request)
+        request.lines.put(None)
 
 
 main(sys.argv[1], sys.argv[2:])

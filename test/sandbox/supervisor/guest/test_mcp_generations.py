@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import queue
 import sys
 from typing import TYPE_CHECKING
 
@@ -41,14 +40,6 @@ ASKS = (
 )
 
 
-class Asked(Request):
-    """A request whose reports are kept."""
-
-    def __init__(self, method: str, params: dict[str, Any], asks: bool) -> None:
-        self.reports: queue.Queue[bytes | None] = queue.Queue()
-        super().__init__('call-1', method, params, self.reports.put, asks)
-
-
 class Desk:
     """Starts servers, and asks them."""
 
@@ -67,8 +58,8 @@ class Desk:
         assert self.server is not None
         self.server.ask(request)
 
-    def ask(self, method: str = 'tools/call', params: dict[str, Any] | None = None, asks: bool = True) -> Asked:
-        request = Asked(method, params or {}, asks)
+    def ask(self, method: str = 'tools/call', params: dict[str, Any] | None = None, asks: bool = True) -> Request:
+        request = Request('call-1', method, params or {}, asks)
         self.again(request)
         return request
 
@@ -81,10 +72,10 @@ def desk() -> Iterator[Desk]:
         server.stop('the test is over')
 
 
-def report(request: Asked, kind: str) -> dict[str, Any]:
+def report(request: Request, kind: str) -> dict[str, Any]:
     """The next report that is not about the sending of the request."""
     while True:
-        told: dict[str, Any] = json.loads(request.reports.get(timeout=20) or b'{}')
+        told: dict[str, Any] = json.loads(request.lines.get(timeout=20) or b'{}')
         if told.get('type') != 'made':
             assert told.get('type') == kind, told
             return told
@@ -157,7 +148,7 @@ def test_a_request_that_was_cancelled_between_its_rounds_is_not_sent_again(desk:
     server.cancel(request)
     server.answer(request, number, {'ok': {'action': 'accept'}})
     desk.again(request)
-    assert request.reports.empty()
+    assert request.lines.empty()
 
 
 def test_the_next_process_of_a_server_gets_the_request_with_the_answer(desk: Desk) -> None:

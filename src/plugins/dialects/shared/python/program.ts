@@ -23,10 +23,10 @@ const PLACE = '.longshore-plugin';
 export function programOf({ pluginId, layers, entry }: Program, config?: JsonObject, { describe = false } = {}): SandboxServer {
   const [code, packages, host] = layers.map(({ name }) => `${PLACE}/${name}`);
   const settings = config && JSON.stringify(config);
-  const name = `plugin-${digestOf(JSON.stringify([layers.map((layer) => layer.name), settings ?? null, ...(describe ? ['describe'] : [])]))}`;
+  const name = `plugin-${digestOf(JSON.stringify([layers.map((layer) => layer.name), settings ?? null]))}`;
   // Unbuffered: what it prints is part of its log at once.
   const args = ['-u', `${host}/${entry}`, describe ? 'describe' : 'serve', name, pluginId, code ?? '', packages ?? ''];
-  return { name, command: 'python3', args, env: settings === undefined ? {} : { LONGSHORE_PLUGIN_CONFIG: settings }, isNamedByContent: true };
+  return { name, command: 'python3', args, env: settings === undefined ? {} : { LONGSHORE_PLUGIN_CONFIG: settings } };
 }
 
 /** Copies layers into a sandbox that does not have them. A copy that was cut off is not taken for a whole one. */

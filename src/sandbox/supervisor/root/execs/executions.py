@@ -186,19 +186,13 @@ class Executions:
         spec.update(fingerprint=given, command=command.shown(fields), startedAt=timestamp())
         execution = self._launch(exec_id, fields, spec, user)
         self._live[exec_id] = execution
-        # Only when it has what came with it, such as its input; its output and its end cannot be missed, since this loop handles them later.
-        self._loop.after_events(lambda: self._create_files(execution))
-        # For a short command the next runner is made after its end: forks would take processor time from both.
-        self._loop.later(self._nursery.warm_up)
-
-    def _create_files(self, execution: Execution) -> None:
-        # It may have been forgotten already.
-        if self._live.get(execution.id) is not execution:
-            return
         try:
-            execution.keep(*self._journal.create_files(execution.id, execution.spec))
+            # Only now, while the command starts already; its end cannot be missed, since this loop handles it later.
+            execution.keep(*self._journal.create_files(exec_id, spec))
         except OSError:
             execution.keep_no_more()
+        # For a short command the next runner is made after its end: forks would take processor time from both.
+        self._loop.later(self._nursery.warm_up)
 
     def _launch(self, exec_id: str, fields: Fields, spec: Fields, user: User) -> Execution:
         argv = command.argv_of(fields)
