@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import { createGrantCalls } from './grant-calls.ts';
 import { configureOptions, flagOf, nameOf, pluginConfig } from './client-arguments.ts';
 import type { PluginState, Plugins } from './types/installation-types.ts';
-import { createPluginWebhookCalls } from './webhooks/plugin-webhook-calls.ts';
+import { createPluginWebhookCalls } from './plugin-webhook-calls.ts';
 
 /** Plugins of the installation: what the workers report about them and what operators set. */
 export function createPluginCalls(store: Pick<Store, 'plugins' | 'pluginWebhooks'>, by: AuditSource): Plugins {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { WEBHOOK_PATH } from '../../client/webhooks/plugin-webhook-calls.ts';
+import { WEBHOOK_PATH } from '../../client/plugin-webhook-calls.ts';
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
 import { MOST_A_MINUTE, MOST_BODY_BYTES } from '../../contracts/plugins/webhook.ts';

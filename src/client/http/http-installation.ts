@@ -19,7 +19,7 @@ import type { PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { AuditLog, Keys, Plugins, PluginState, TenantLimits } from '../types/installation-types.ts';
-import { addWebhookOptions, webhookIdOf } from '../webhooks/plugin-webhook-calls.ts';
+import { addWebhookOptions, webhookIdOf } from '../plugin-webhook-calls.ts';
 import type { HttpLink } from './http-link.ts';
 
 type MadeWebhook = PluginWebhook & { path: string; url: string };

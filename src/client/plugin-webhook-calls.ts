@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { id, name, read, readOptions, textSchema } from '../../common/arguments.ts';
-import type { AuditSource } from '../../contracts/audit.ts';
-import { failure } from '../../contracts/errors.ts';
-import { MOST_WEBHOOKS } from '../../contracts/plugins/webhook.ts';
-import type { Store } from '../../store/store.ts';
-import { makeKeyText, sha256Of } from '../key-text.ts';
-import type { Plugins, PluginState } from '../types/installation-types.ts';
+import { id, name, read, readOptions, textSchema } from '../common/arguments.ts';
+import type { AuditSource } from '../contracts/audit.ts';
+import { failure } from '../contracts/errors.ts';
+import { MOST_WEBHOOKS } from '../contracts/plugins/webhook.ts';
+import type { Store } from '../store/store.ts';
+import { makeKeyText, sha256Of } from './key-text.ts';
+import type { Plugins, PluginState } from './types/installation-types.ts';
 
 /** Below the address of the service; the secret follows. */
 export const WEBHOOK_PATH = '/plugin-webhooks/';
