@@ -37,7 +37,13 @@ export class FakeBackups {
         return backup;
       },
       blobIds: async () =>
-        [...this.#rows.values()].flatMap(({ state, backup }) => (state === 'destroyed' ? [] : (backup?.parts ?? []).map(({ blob }) => blob.blobId))),
+        [...this.#rows.values()]
+          .filter(({ state }) => state !== 'destroyed')
+          .flatMap(({ backup, archive }) => [
+            ...(backup?.parts ?? []).map(({ blob }) => blob.blobId),
+            ...(archive ? [archive.files.blobId] : []),
+            ...(archive?.memory ? [archive.memory.blobId] : []),
+          ]),
     };
   }
 }
