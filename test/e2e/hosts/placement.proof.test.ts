@@ -120,7 +120,7 @@ describe('two workers with an engine each; the one on the second has the labels 
       const fresh = await start('near');
       await before.send('Go on.');
       for (const { id } of [fresh, before])
-        await until(async () => (await failureOf(id)).includes('"second" is being drained.'), 'its call waits for the host');
+        await until(async () => (await failureOf(id)).includes('"second" is being drained'), 'its call waits for the host');
       await resume('second');
       expect(await fresh.reply()).toBe('First.');
       expect(await before.reply()).toBe('Second.');
