@@ -119,8 +119,7 @@ describe('two workers with an engine each; the one on the second has the labels 
       expect(await rowOf(before.id)).toMatchObject({ state: 'archived' });
       const fresh = await start('near');
       await before.send('Go on.');
-      for (const { id } of [fresh, before])
-        await until(async () => (await failureOf(id)).includes('"second" is being drained'), 'its call waits for the host');
+      for (const { id } of [fresh, before]) await until(async () => (await failureOf(id)).includes('"second" is being drained'), 'its call waits for the host');
       await resume('second');
       expect(await fresh.reply()).toBe('First.');
       expect(await before.reply()).toBe('Second.');
