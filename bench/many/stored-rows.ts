@@ -34,8 +34,8 @@ const FILTERS: Record<string, Omit<ConversationFilter, 'limit'>> = {
   'of a user': { tenantId: 'tenant-7', userId: 'user-7' },
   'with approvals': { hasApprovals: true },
   'of an agent of a tenant': { tenantId: 'tenant-1', agentId: 'rare' },
-  'of no agent': { agentId: 'nobody' },
-  'of no user': { userId: 'nobody' },
+  'of an unknown agent': { agentId: 'unknown' },
+  'of an unknown user': { userId: 'unknown' },
   'of no state': { state: 'paused' },
   'of no agent by state': { agentId: 'rare', state: 'idle' },
 };

@@ -38,7 +38,7 @@ export function createPluginWebhookCalls({ pluginWebhooks }: Pick<Store, 'plugin
   };
 }
 
-/** An address that leads nowhere would accept requests that nobody gets. */
+/** Requests to the address of an endpoint that does not exist would be stored and never delivered. */
 function refuseUnknown({ id: plugin, reports }: PluginState, endpoint: string): void {
   const offered = [...new Set(reports.flatMap(({ webhooks = [] }) => webhooks.map((each) => each.endpoint)))];
   if (offered.includes(endpoint)) return;

@@ -1,6 +1,6 @@
 import type { Tool } from '../api/define-plugin.ts';
 
-/** Whether a model or code may call it: commands are called by messages of the user, webhooks by outside systems, and what takes part in steps by nobody. */
+/** Whether a model or code may call it. Messages of the user call commands, outside systems call webhooks, and steps call handlers of hooks. */
 export function isCallable({ isCommand, hook, webhook }: Pick<Tool, 'isCommand' | 'hook' | 'webhook'>): boolean {
   return !isCommand && !hook && !webhook;
 }

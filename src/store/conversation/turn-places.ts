@@ -35,7 +35,7 @@ export interface AskingTurn extends PlaceArgs {
 export interface TurnPlaces {
   /** Asks for a place, once for each turn. */
   ask(asking: AskingTurn, limits: TurnLimits): Promise<{ place: TurnPlace; others: PlacedTurn[] }>;
-  /** Gives a place back, at the end of the turn or for a time, in which it keeps its position in the line. */
+  /** Gives a place back, at the end of the turn or for a time, in which it keeps its position in the queue. */
   leave(turn: LeavePlaceArgs, how: 'ends' | 'rests', limits: TurnLimits): Promise<PlacedTurn[]>;
   /** Takes back the places of turns that ended without giving them back. */
   sweep(limits: TurnLimits): Promise<PlacedTurn[]>;

@@ -9,6 +9,7 @@ import { say } from '../forks/talk.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, resultsOf, until, type Installation } from '../support.ts';
 import { LOST, missing, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
+import { startedOn } from './started-on.ts';
 
 const run = (command: string) => ({ call: 'shell:run', with: { command } });
 const NEAR = { hostLabels: ['gpu', 'zone=a'] };
@@ -21,16 +22,6 @@ const rowOf = async (id: string) => (await installation.store.sandboxes.ofConver
 const start = (agent: string) => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });
 const line = async (...args: string[]) => runLine(installation.longshore, args, { environment: { ...installation.environment, ...LOST } });
 const outputs = async (chat: Awaited<ReturnType<typeof start>>) => (await resultsOf(chat)).map(({ stdout }) => stdout);
-
-/** A conversation whose sandbox is on that host, with what it has done in its first turn. */
-async function startedOn(host: string, agent: string) {
-  for (;;) {
-    const chat = await start(agent);
-    await chat.reply();
-    if ((await rowOf(chat.id)).hostId === host) return chat;
-    await chat.close();
-  }
-}
 
 /** Why the last attempt at the activity of a conversation has failed. */
 async function failureOf(conversationId: string): Promise<string> {
@@ -135,7 +126,7 @@ describe('two workers with an engine each; the one on the second has the labels 
   testWithTwoEngines(
     titled('a copy for a sub-agent that asks for labels is made beside its source, and goes to a host that has them before it is used'),
     async () => {
-      const chat = await startedOn('first', 'parent');
+      const chat = await startedOn(installation, 'first', 'parent');
       const results = await resultsOf(chat);
       expect(JSON.stringify(results)).toContain('Copied.');
       const rows = await installation.store.sandboxes.list({ states: ['running', 'frozen', 'archived', 'stopped', 'destroyed'] });
@@ -148,7 +139,7 @@ describe('two workers with an engine each; the one on the second has the labels 
   testWithTwoEngines(
     titled('an archive of a sandbox comes back on the other host, and so do forks of it: of now, of then, and of the archive'),
     async () => {
-      const chat = await startedOn('first', 'plain');
+      const chat = await startedOn(installation, 'first', 'plain');
       const { turnId: first } = (await chat.transcript())[0]!;
       expect(await say(chat)).toBe('Second.');
       expect((await line('hosts', 'drain', 'first')).code).toBe(0);
@@ -176,7 +167,7 @@ describe('two workers with an engine each; the one on the second has the labels 
   testWithTwoEngines(
     titled('the image of a template is built on each engine from its definition; a sandbox that moves goes on in it'),
     async () => {
-      const chat = await startedOn('first', 'built');
+      const chat = await startedOn(installation, 'first', 'built');
       expect(await outputs(chat)).toEqual(['built\n']);
       expect((await line('hosts', 'drain', 'first')).code).toBe(0);
       await chat.send('Go on.');

@@ -3,6 +3,7 @@ import { mustRun } from '../../../src/platform/run-command.ts';
 import { ON_HOST } from '../../../src/store/sandbox-rows.ts';
 import { installAgents, resultsOf, until, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
 import { LOST, missing, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
+import { startedOn } from './started-on.ts';
 
 const CONVERSATIONS = 20;
 const CALLS = 3;
@@ -24,16 +25,6 @@ async function startOn(host: (typeof HOSTS)[number]): Promise<void> {
 const rowOf = async (id: string) => (await installation.store.sandboxes.ofConversation(id))!;
 const onHost = (hostId: string) => installation.store.sandboxes.list({ hostId, states: ON_HOST });
 const start = (agent: string) => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });
-
-/** A conversation whose sandbox is on that host, with what it has done in its first turn. */
-async function startedOn(host: string, agent: string) {
-  for (;;) {
-    const chat = await start(agent);
-    await chat.reply();
-    if ((await rowOf(chat.id)).hostId === host) return chat;
-    await chat.close();
-  }
-}
 
 describe('two workers with an engine each, on one task queue', () => {
   beforeAll(async () => {
@@ -113,7 +104,7 @@ describe('two workers with an engine each, on one task queue', () => {
   testWithTwoEngines(
     titled('a host that is drained: an idle sandbox goes at once, one in use at the end of its command, and both go on elsewhere with their files'),
     async () => {
-      const [idle, busy] = [await startedOn('first', 'going'), await startedOn('first', 'busy')];
+      const [idle, busy] = [await startedOn(installation, 'first', 'going'), await startedOn(installation, 'first', 'busy')];
       await busy.send('Go on.');
       await untilEvent(busy, ({ type, data }) => type === 'tool.output' && data.text.includes('begun'));
       const environment = { ...installation.environment, ...LOST };
@@ -151,7 +142,7 @@ describe('two workers with an engine each, on one task queue', () => {
   testWithTwoEngines(
     titled('a host whose only worker is killed in the middle of a command: the call is unknown, and the conversation goes on on the other one'),
     async () => {
-      const chat = await startedOn('second', 'dying');
+      const chat = await startedOn(installation, 'second', 'dying');
       await chat.send('Go on.');
       await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('half done'));
       await workers.get('second')!.kill();

@@ -49,7 +49,7 @@ test('each request that waits is given to the plugin of its tenant, and what is 
   ]);
 });
 
-test('a request that failed has ended; one that was not called waits longer each time; of one that nobody wants nothing is noted', async () => {
+test('a request that failed has ended; one that was not called waits longer each time; of one whose address was removed nothing is noted', async () => {
   const waiting = [request('a'), request('b', { attempts: 3 }), request('c', { attempts: 30 }), request('d')];
   const postponed = { outcome: 'postponed', problem: 'not loaded' } as const;
   const { work, did } = bench(waiting, { a: { outcome: 'failed', problem: 'broken' }, b: postponed, c: postponed, d: { outcome: 'dropped' } });

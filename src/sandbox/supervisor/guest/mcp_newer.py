@@ -70,7 +70,7 @@ def asked_in(request: Request, result: dict[str, Any]) -> tuple[dict[str, dict[s
 
 
 class Listening:
-    """What a server tells of changes: nothing that it was not asked for, for as long as one request is open."""
+    """Notifications of changes: a server sends only those that it was asked for, as long as one request is open."""
 
     def __init__(self, capabilities: dict[str, Any], send: Callable[[dict[str, Any]], None], meta: dict[str, Any]) -> None:
         kinds = ('tools', 'prompts', 'resources')
@@ -91,7 +91,7 @@ class Listening:
                 self._open()
 
     def take(self, request: Request) -> None:
-        """A request of an earlier revision: to tell of changes of a resource, or no longer."""
+        """A request of an earlier revision: to subscribe to a resource, or to end that."""
         uri = str(request.params.get('uri'))
         with self._lock:
             others = [each for each in self._uris if each != uri]
@@ -140,14 +140,14 @@ class Listening:
                 if isinstance(told, list) and uri in told:
                     request.tell('answer', result={})
                 else:
-                    request.tell('error', code=_INVALID_PARAMS, message='the server does not tell of changes of this resource')
+                    request.tell('error', code=_INVALID_PARAMS, message='the server sends no notifications about this resource')
             self._waiting = []
 
     def _ended(self, of: str, error: object) -> None:
         with self._lock:
             if of != f'{_LISTEN}-{self._number}':
                 return
-            why = str(error.get('message')) if isinstance(error, dict) else 'the server tells of no changes any more'
+            why = str(error.get('message')) if isinstance(error, dict) else 'the server sends no notifications any more'
             for _, request in self._waiting:
                 request.tell('error', code=_INVALID_PARAMS, message=why)
             self._waiting = []

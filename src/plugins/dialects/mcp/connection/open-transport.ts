@@ -17,7 +17,7 @@ export interface OpenTransport {
   farewell?: () => Promise<void>;
   /** Sets the function that is called when a connection breaks and its pending answer cannot come by another one. */
   onCut?: (tell: (error: unknown) => void) => void;
-  /** Is told of each message of the server. */
+  /** Called with each message of the server. */
   onAnswer?: (message: JSONRPCMessage) => void;
   /** It is reached over HTTP. */
   isHttp?: true;

@@ -2,9 +2,9 @@ import { ProtocolError, type Client, type McpSubscription } from '@modelcontextp
 import { pause } from '../../../../common/pause.ts';
 import { anySignal } from '../../../../common/any-signal.ts';
 
-/** What a connection of the revision 2026-07-28 is told of changes: nothing that it did not ask for, over one stream that it has to keep open. */
+/** Notifications of changes in the revision 2026-07-28: a server sends only those that a connection has subscribed to, over one stream that stays open. */
 export interface Subscriptions {
-  /** Resolves when the server has taken it. @throws an Error when it does not tell of changes of this resource */
+  /** Resolves when the server has accepted it. @throws an Error when it sends no notifications about this resource */
   add(uri: string): Promise<void>;
   remove(uri: string): void;
   /** Opens the stream. Resolves when the server has taken it, has refused it, or cannot be reached. */
@@ -62,7 +62,7 @@ class Listening implements Subscriptions {
     const { honoredFilter } = await this.again();
     if (honoredFilter.resourceSubscriptions?.includes(uri)) return;
     this.uris.delete(uri);
-    throw new Error('the server does not tell of changes of this resource');
+    throw new Error('the server sends no notifications about this resource');
   }
 
   remove(uri: string): void {
