@@ -36,8 +36,21 @@ def envelope(capabilities: dict[str, Any], client: dict[str, Any], logs: bool) -
     return {_PREFIX + name: value for name, value in about.items()}
 
 
-def speaks(answer: dict[str, Any]) -> bool:
-    """Whether a server that was asked what it speaks speaks this revision. Raises when it speaks none that we do."""
+class StartAgain(RuntimeError):
+    """A server is to be started again, and then asked what it speaks for `probe` seconds; None: greeted at once."""
+
+    def __init__(self, why: str, probe: float | None) -> None:
+        super().__init__(why)
+        self.probe = probe
+
+
+def speaks(answer: dict[str, Any] | None) -> bool:
+    """Whether a server that was asked what it speaks speaks this revision. Raises when it speaks none that we do, or has ended, as some of earlier revisions do
+    when they are asked."""
+    if answer is None:
+        return False
+    if answer['type'] == 'gone':
+        raise StartAgain(answer['why'], None)
     result = answer.get('result') if answer['type'] == 'answer' else None
     if isinstance(result, dict) and isinstance(result.get('supportedVersions'), list) and isinstance(result.get('capabilities'), dict):
         return VERSION in result['supportedVersions']

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import signal
 import subprocess
 import threading
@@ -25,7 +24,7 @@ _VERSION = '2025-11-25'
 _CLIENT = {'name': 'longshore', 'version': '0.1.0'}
 _COMES_UP = 30.0
 # A server of an earlier revision may be silent when it is asked what it speaks; then it is greeted.
-_PROBE = 1.0
+PROBE = 1.0
 _POLL = 0.05
 _MAX_MESSAGE = 8 * 1024 * 1024
 # Notifications and lines that are no messages, in a second.
@@ -35,10 +34,6 @@ _MAX_PROGRESS = 200
 _MAX_INSTRUCTIONS = 10_000
 _INTERNAL_ERROR = -32603
 _MAY_SAMPLE = 'LONGSHORE_MCP_SAMPLING'
-
-
-class EndedEarly(RuntimeError):
-    """It has ended when it was asked which revisions it speaks, as some of earlier revisions do."""
 
 
 class ServerProcess:
@@ -68,33 +63,35 @@ class ServerProcess:
         for listener in self._listeners:
             listener.start()
 
-    def greet(self, probe: bool) -> None:
-        """Raises with the reason when the server cannot be used; EndedEarly when it may be usable without the probe."""
+    def greet(self, probe: float | None) -> None:
+        """Raises with the reason when the server cannot be used; StartAgain when it may be usable, or usable in the newer revision, with another probe."""
         capabilities: dict[str, Any] = {'elicitation': {'form': {}, 'url': {}}, 'roots': {}}
         if self._may_sample:
             capabilities['sampling'] = {}
         about = {'protocolVersion': _VERSION, 'capabilities': capabilities, 'clientInfo': _CLIENT}
         greeting = Request('longshore-greeting', 'initialize', about)
         discovery = Request('longshore-discover', 'server/discover', {'_meta': mcp_newer.envelope(capabilities, _CLIENT, False)})
+        told: Any = None
+        answer: Any = None
         if probe:
             self.ask(discovery)
-        told = self._line(discovery, _PROBE) if probe else None
-        # A server that is slow to start answers both in turn, and one of an earlier revision may answer the greeting alone.
-        answer: Any = None
-        limit = time.monotonic() + _COMES_UP
-        while answer is None and time.monotonic() < limit:
-            if told is not None and told['type'] == 'gone':
-                raise EndedEarly(told['why'])
-            if told is not None and mcp_newer.speaks(told):
-                self._begin_newer(told['result'], capabilities)
-                return
-            if greeting.server is None:
-                self.ask(greeting)
-            answer = self._line(greeting, _POLL)
-            if probe and told is None:
-                told = self._line(discovery, _POLL)
-                if told is not None and told['type'] == 'answer' and answer is not None and answer['type'] == 'error':
-                    answer = None
+            told = discovery.outcome(probe)
+        is_newer = mcp_newer.speaks(told)
+        if not is_newer:
+            self.ask(greeting)
+            limit = time.monotonic() + _COMES_UP
+            while answer is None and time.monotonic() < limit:
+                answer = greeting.outcome(_POLL)
+                # A server that is slow to start answers both.
+                if probe and told is None:
+                    told = discovery.outcome(_POLL)
+                    is_newer = mcp_newer.speaks(told)
+        if is_newer and answer is not None and answer['type'] == 'answer':
+            # What was greeted stays in the earlier revision.
+            raise mcp_newer.StartAgain('it is slow to say what it speaks', _COMES_UP)
+        if is_newer and not self.ended.is_set():
+            self._begin_newer(told['result'], capabilities)
+            return
         if answer is None:
             raise RuntimeError(f'it did not answer within {_COMES_UP:.0f} seconds')
         if answer['type'] != 'answer':
@@ -117,14 +114,6 @@ class ServerProcess:
         self.about = known if isinstance(known, dict) else {}
         self.offers = offers
         self.instructions = words[:_MAX_INSTRUCTIONS] if isinstance(words, str) else ''
-
-    def _line(self, request: Request, seconds: float) -> Any:
-        """The last report of a request; None if it does not come in time."""
-        line = None
-        with contextlib.suppress(queue.Empty):
-            while line is None or line['type'] == 'made':
-                line = json.loads(request.lines.get(timeout=seconds) or b'null')
-        return None if line is None or line['type'] == 'made' else line
 
     def ask(self, request: Request) -> None:
         """Sends a request; one that was sent before gets the answers of its last round."""

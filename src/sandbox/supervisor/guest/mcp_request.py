@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 
@@ -41,3 +42,11 @@ class Request:
         self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
         if self.over:
             self.lines.put(None)
+
+    def outcome(self, seconds: float) -> Any:
+        """The last report; None if it does not come in time."""
+        line = None
+        with contextlib.suppress(queue.Empty):
+            while line is None or line['type'] == 'made':
+                line = json.loads(self.lines.get(timeout=seconds) or b'null')
+        return None if line is None or line['type'] == 'made' else line

@@ -25,7 +25,8 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
-from mcp_process import EndedEarly, ServerProcess
+from mcp_newer import StartAgain
+from mcp_process import PROBE, ServerProcess
 from mcp_request import Request
 from mcp_words import tell_change
 
@@ -43,8 +44,7 @@ class ServerStarter:
         self._server: ServerProcess | None = None
         self._failure = ''
         self._failed_at = float('-inf')
-        # It ends when it is asked which revisions of the protocol it speaks.
-        self._is_older = False
+        self._probe: float | None = PROBE
 
     def bring(self, request: Request) -> ServerProcess | None:
         """Returns the initialized server for the request; None when there is none. The request then has a report of that."""
@@ -66,17 +66,18 @@ class ServerStarter:
     def _start(self) -> None:
         server = None
         try:
+            server = ServerProcess(self._program, self.bring)
             try:
+                server.greet(self._probe)
+            except StartAgain as again:
+                server.stop('')
+                self._probe = again.probe
                 server = ServerProcess(self._program, self.bring)
-                server.greet(not self._is_older)
-            except EndedEarly:
-                self._is_older = True
-                server = ServerProcess(self._program, self.bring)
-                server.greet(False)
+                server.greet(self._probe)
         except (OSError, RuntimeError) as problem:
             if server is not None:
                 server.stop('')
-            self._is_older = False
+            self._probe = PROBE
             self._failure = str(problem)
             self._failed_at = time.monotonic()
             print(f'{self._name} cannot be used: {problem}', file=sys.stderr, flush=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mcp_process
-from mcp_process import EndedEarly, ServerProcess
+from mcp_newer import StartAgain
+from mcp_process import ServerProcess
 from mcp_request import Request
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Desk:
         self.server: ServerProcess | None = None
         self.started: list[ServerProcess] = []
 
-    def start(self, script: str, probe: bool = True) -> ServerProcess:
+    def start(self, script: str, probe: float | None = mcp_process.PROBE) -> ServerProcess:
         server = ServerProcess([sys.executable, '-c', PRELUDE + script], self.again)
         self.server = server
         self.started.append(server)
@@ -98,23 +99,37 @@ def test_a_server_of_the_newer_revision_is_told_of_its_client_with_each_request(
         'pass',
     ],
 )
-def test_a_server_that_does_not_speak_it_is_greeted(desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr(mcp_process, '_PROBE', 1.0)
+def test_a_server_that_does_not_speak_it_is_greeted(desk: Desk, answer: str) -> None:
     server = desk.start(f"    if method == 'server/discover': {answer}\n    elif method == 'initialize': greet()\n")
     assert server.about == {'name': 'older'}
 
 
-def test_a_server_that_is_slow_to_start_is_talked_to_in_the_newer_revision(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_process, '_PROBE', 0.01)
-    server = desk.start(NEWER + "    elif method == 'initialize': refuse(-32601, 'unknown')\n")
+# It says what it speaks when it has been greeted already.
+SLOW = """
+    if method == 'server/discover': late = sent
+    elif method == 'initialize':
+        greeting, sent = sent, late
+        discover()
+        sent = greeting
+"""
+
+
+def test_a_server_that_is_slow_to_start_is_talked_to_in_the_newer_revision(desk: Desk) -> None:
+    server = desk.start(SLOW + "        refuse(-32601, 'unknown')\n", probe=0.01)
     assert server.about == {'name': 'newer'}
+
+
+def test_one_that_speaks_both_and_is_slow_to_start_is_started_again_and_waited_for(desk: Desk) -> None:
+    with pytest.raises(StartAgain) as again:
+        desk.start(SLOW + '        greet()\n', probe=0.01)
+    assert desk.start(NEWER + "    elif method == 'initialize': greet()\n", probe=again.value.probe).about == {'name': 'newer'}
 
 
 def test_a_server_that_ends_when_it_is_asked_what_it_speaks_is_started_without_that(desk: Desk) -> None:
     script = "    if method == 'server/discover': sys.exit(1)\n    elif method == 'initialize': greet()\n"
-    with pytest.raises(EndedEarly):
+    with pytest.raises(StartAgain) as again:
         desk.start(script)
-    assert desk.start(script, probe=False).about == {'name': 'older'}
+    assert desk.start(script, probe=again.value.probe).about == {'name': 'older'}
 
 
 def test_a_server_that_speaks_later_revisions_alone_says_so(desk: Desk) -> None:
@@ -166,7 +181,7 @@ def test_a_server_that_has_asked_and_speaks_the_older_revision_now_does_not_get_
     server = desk.start(ASKS)
     request = desk.ask()
     number = report(request, 'ask')['number']
-    desk.start("    if method == 'initialize': greet()\n", probe=False)
+    desk.start("    if method == 'initialize': greet()\n", probe=None)
     server.answer(request, number, {'ok': {'action': 'accept'}})
     assert report(request, 'gone')['why'] == 'it does not speak the revision of the protocol any more in which it has asked for input'
 
