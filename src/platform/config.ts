@@ -36,6 +36,8 @@ const schema = z.object({
   LONGSHORE_TASK_QUEUE: text.default('longshore'),
   /** This worker's version among those of its task queue, such as a build's number: Temporal then gives a conversation to workers of its current version alone. */
   LONGSHORE_WORKER_VERSION: text.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'use up to 100 letters, digits, ".", "_" and "-"').optional(),
+  /** Whether a turn ends with the version that began it; conversations then move to the current version between turns. Otherwise they move with their next task. */
+  LONGSHORE_PINNED_TURNS: z.enum(['yes', 'no']).default('no'),
   DATABASE_URL: text.default('postgres://longshore:longshore@127.0.0.1:5433/longshore'),
   /** Whether any program of a newer version brings the schema of the database up to date. With `no`, only `longshore setup` does. */
   LONGSHORE_MIGRATE: z.enum(['yes', 'no']).default('yes'),

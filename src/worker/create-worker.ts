@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { NativeConnection, Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
 import type { Config } from '../platform/config.ts';
 import { readEncryptionKeys } from '../platform/encryption-keys.ts';
@@ -30,6 +30,8 @@ import { startSweepingPlaces, turnLimits } from './turn-places.ts';
 import { serviceLinks } from './service-links.ts';
 import { workerDataConverter } from './worker-data-converter.ts';
 import { startPluginTasks } from './serve-plugin-tasks.ts';
+import { startMovingResting } from './versions/move-resting.ts';
+import { checkPinning, workerDeployment } from './versions/worker-deployment.ts';
 import { createWebhookWorker } from './webhook-worker.ts';
 import { loadWorkflowBundle } from './workflow-bundle.ts';
 
@@ -72,6 +74,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
       const draining = startDraining(options);
+      const moving = startMovingResting({ ...options, client, tell: createSignal(client) });
       const tasks = startPluginTasks({ ...options, wake: starting.wake });
       const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
       try {
@@ -82,6 +85,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
           webhooks.stop(),
           places.stop(),
           draining.stop(),
+          moving.stop(),
           workers.described.stop(),
           backups.stop(),
           tasks.stop(),
@@ -111,10 +115,12 @@ async function createOn(
   options: WorkerOptions & ReturnType<typeof conversationsOn>,
   parts: { workflowBundle: Awaited<ReturnType<typeof loadWorkflowBundle>>; dataConverter: DataConverter },
 ): Promise<Worker[]> {
-  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue, LONGSHORE_WORKER_VERSION: version } = options.config;
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: taskQueue } = options.config;
+  const deployment = workerDeployment(options.config);
   const { LONGSHORE_CACHED_CONVERSATIONS: maxCachedWorkflows = cachedConversations() } = options.config;
   await checkNamespace(options.store.temporalHome, { address, namespace, connection });
   await checkSearchAttributes({ address, namespace, connection, log: options.log });
+  await checkPinning(options.config, connection);
   const { workflowBundle, dataConverter } = parts;
   const shared = {
     connection,
@@ -134,7 +140,7 @@ async function createOn(
     taskQueue,
     workflowBundle,
     maxCachedWorkflows,
-    ...(version !== undefined && { workerDeploymentOptions: deploymentOf(taskQueue, version) }),
+    ...(deployment && { workerDeploymentOptions: deployment }),
     ...PATIENT,
     // After a worker has died, its conversations wait this long before another worker takes them over.
     stickyQueueScheduleToStartTimeout: '2s',
@@ -152,14 +158,6 @@ async function runTogether(workers: Worker[]): Promise<void> {
 
 function endAll(workers: Worker[]): void {
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-}
-
-/**
- * A conversation goes on with the current version from its next task on. Its code is made for that (`patched`), and a conversation that waits for weeks does not keep a
- * worker of an old version waiting with it.
- */
-function deploymentOf(deploymentName: string, buildId: string): WorkerDeploymentOptions {
-  return { useWorkerVersioning: true, version: { deploymentName, buildId }, defaultVersioningBehavior: 'AUTO_UPGRADE' };
 }
 
 /** Starts conversations as clients do, with the agents of this worker and on its own task queue. */

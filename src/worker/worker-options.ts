@@ -10,6 +10,7 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 
 type OptionalSetting =
   | 'LONGSHORE_WORKER_VERSION'
+  | 'LONGSHORE_PINNED_TURNS'
   | 'LONGSHORE_CACHED_CONVERSATIONS'
   | 'LONGSHORE_RETENTION_DAYS'
   | 'LONGSHORE_RETENTION'
@@ -42,6 +43,7 @@ const config = z.looseObject({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'use up to 100 letters, digits, ".", "_" and "-"')
     .optional(),
+  LONGSHORE_PINNED_TURNS: z.enum(['yes', 'no']).optional(),
   LONGSHORE_CACHED_CONVERSATIONS: z.number().int().min(2, 'give a number of conversations from 2').optional(),
   LONGSHORE_RETENTION_DAYS: z.number().min(0, 'give a number of days from 0').optional(),
   LONGSHORE_RETENTION: z

@@ -1,4 +1,4 @@
-import { allHandlersFinished, CancelledFailure, CancellationScope, condition, continueAsNew, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, CancelledFailure, CancellationScope, condition, makeContinueAsNewFunc, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import type { ConversationInput } from '../contracts/conversation.ts';
 import { reportEnd } from './activities.ts';
 import { serveContextWish } from './compact.ts';
@@ -45,16 +45,21 @@ async function converse(running: RunningConversation, input: ConversationInput):
   await settleDown(running);
   if (data.closing) return endConversation(running);
   const { firstMessage: _, ...same } = input;
-  await continueAsNew<(input: ConversationInput) => Promise<void>>({ ...same, carried: carryConversation(data) });
+  const newRun = makeContinueAsNewFunc<(input: ConversationInput) => Promise<void>>(isToMove() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {});
+  await newRun({ ...same, carried: carryConversation(data) });
 }
 
-/** Answers messages until the conversation is closed, or its history is so long that a new run should continue. */
+const isDueForNewRun = () => workflowInfo().continueAsNewSuggested || isToMove();
+
+/** Whether this run is pinned to a version of the workers that is not the current one any more: a new run begins with the current one. */
+const isToMove = () => workflowInfo().targetWorkerDeploymentVersionChanged;
+
+/** Answers messages until the conversation is closed, or a new run should go on. */
 async function answerMessages(running: RunningConversation): Promise<void> {
   const { data } = running;
-  const historyIsLong = () => workflowInfo().continueAsNewSuggested;
   const mayStart = () => hasWork(data) && !data.rewinding;
-  while (!data.closing && !historyIsLong()) {
-    await restWhilePaused(running, 'step', historyIsLong);
+  while (!data.closing && !isDueForNewRun()) {
+    await restWhilePaused(running, 'step', isDueForNewRun);
     if (data.paused || data.closing) continue;
     if (isDone(data)) {
       closeConversation(data);
@@ -69,7 +74,7 @@ async function answerMessages(running: RunningConversation): Promise<void> {
       delete data.rewound;
       await rest(
         running,
-        () => mayStart() || data.rewound === true || data.contextWish !== undefined || data.closing || data.pauseWish !== undefined || historyIsLong(),
+        () => mayStart() || data.rewound === true || data.contextWish !== undefined || data.closing || data.pauseWish !== undefined || isDueForNewRun(),
       );
       continue;
     }

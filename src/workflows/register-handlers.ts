@@ -119,6 +119,9 @@ function registerSignals(running: RunningConversation): void {
     description: 'The service says that a client has given the result of a call, {"callId": "…"}. The result itself is in the database.',
   });
   setHandler(messages.forked, (args) => showFork(running, args), { description: 'A fork of this conversation was made; it is shown in the details.' });
+  setHandler(messages.newVersion, () => undefined, {
+    description: 'Move to the current version of the workers, once no turn runs; only where turns are pinned to versions. A worker sends it.',
+  });
   setHandler(messages.interrupt, () => onSignal(() => endTurn(data, 'interrupted')), {
     description: 'End the running turn now, killing its command; then take the next message.',
   });

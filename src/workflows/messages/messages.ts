@@ -35,6 +35,7 @@ export const compact = defineSignal<[CompactArgs?]>('compact');
 export const serverAsks = defineSignal<[ServerAsks<ProposedCall>?]>('serverAsks');
 export const clientAnswered = defineSignal<[ClientAnsweredArgs?]>('clientAnswered');
 export const forked = defineSignal<[Partial<ForkedSignal>?]>('forked');
+export const newVersion = defineSignal('newVersion');
 export const interrupt = defineSignal('interrupt');
 export const stopAfterStep = defineSignal('stopAfterStep');
 export const cancel = defineSignal('cancel');
