@@ -86,8 +86,8 @@ function pausers(size: number): Group {
   };
 }
 
-/** Their model was asked by the old version. When that has gone, it is asked again. */
-function heldOnes(size: number, { provider }: Upgrade): Group {
+/** Their model was asked by the old version. When that has gone, it is asked again; a pinned turn ends before. */
+function heldOnes(size: number, { provider, versions }: Upgrade): Group {
   const message = (index: number) => `Question ${index}`;
   const answer = async (chat: Chat, index: number) => {
     provider.answer(message(index));
@@ -103,7 +103,7 @@ function heldOnes(size: number, { provider }: Upgrade): Group {
     beside: (chat, index) => (isEven(index) ? answer(chat, index) : nothing()),
     async after(chat, index) {
       if (isEven(index)) return;
-      await provider.untilAsked(message(index), 2);
+      if (versions !== 'pinned') await provider.untilAsked(message(index), 2);
       await answer(chat, index);
     },
   };

@@ -18,6 +18,8 @@ import type { OldVersion } from './old-version.ts';
 
 const LAB = fileURLToPath(new URL('../../test/e2e/fixtures/lab', import.meta.url));
 type Version = 'old' | 'current';
+/** Whether the workers have versions, and turns are pinned to them. */
+export type Versions = 'none' | 'versioned' | 'pinned';
 
 export interface UpgradeWorker {
   ready: Promise<void>;
@@ -29,6 +31,7 @@ export interface Upgrade extends AsyncDisposable {
   connection: ConnectOptions;
   provider: HeldProvider;
   workflows: WorkflowClient;
+  versions: Versions;
   connectOld: () => Promise<Longshore>;
   startOld: () => UpgradeWorker;
   startCurrent: () => UpgradeWorker;
@@ -36,11 +39,13 @@ export interface Upgrade extends AsyncDisposable {
   setUp: () => Promise<void>;
   /** Makes it the one that Temporal gives conversations to; nothing where the workers have no versions. */
   useVersion: (version: Version) => Promise<void>;
+  /** The version of the worker that has run a conversation's newest workflow task. */
+  versionOf: (conversationId: string) => Promise<string | undefined>;
   /** What the running commands wait for. */
   letGo: () => Promise<void>;
 }
 
-export async function openUpgrade(old: OldVersion, versioned: boolean): Promise<Upgrade> {
+export async function openUpgrade(old: OldVersion, versions: Versions): Promise<Upgrade> {
   const name = testInstallation();
   const stops: (() => PromiseLike<unknown>)[] = [];
   const dispose = async () => {
@@ -59,20 +64,26 @@ export async function openUpgrade(old: OldVersion, versioned: boolean): Promise<
     const current = await builtCommandLine();
     const environment = { DATABASE_URL: database.url, LONGSHORE_TASK_QUEUE: name, LONGSHORE_INSTALLATION: name, LONGSHORE_AGENTS: agents };
     const start = (program: string, version: Version, image: Record<string, string>) => {
-      const worker = startWorker(program, { ...process.env, ...environment, ...image, ...(versioned && { LONGSHORE_WORKER_VERSION: version }) });
+      const worker = startWorker(program, { ...process.env, ...environment, ...image, ...settingsOf(versions, version) });
       stops.push(worker.stop);
       return worker;
     };
+    const { workflow: workflows } = new Client({ connection: temporal });
     const connection = { databaseUrl: database.url, taskQueue: name, agents };
     return {
       connection,
       provider,
-      workflows: new Client({ connection: temporal }).workflow,
+      workflows,
+      versions,
       connectOld: () => old.connect(connection),
       startOld: () => start(join(old.directory, 'dist/cli/main.js'), 'old', { LONGSHORE_SANDBOX_IMAGE: old.image }),
       startCurrent: () => start(current, 'current', {}),
       setUp: async () => void (await mustRun('longshore setup', process.execPath, [current, 'setup'], { env: environment, fix: 'See its output' })),
-      useVersion: (version) => (versioned && (version === 'current' || old.hasVersions) ? useVersion(temporal, name, version) : Promise.resolve()),
+      useVersion: (version) => (versions !== 'none' && (version === 'current' || old.hasVersions) ? useVersion(temporal, name, version) : Promise.resolve()),
+      async versionOf(conversationId) {
+        const { raw } = await workflows.getHandle(conversationId).describe();
+        return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId ?? undefined;
+      },
       letGo: () => inContainers(name, (container) => runCommand('docker', ['exec', '--user', '1000', container, 'touch', '/home/user/go'])),
       [Symbol.asyncDispose]: dispose,
     };
@@ -80,6 +91,10 @@ export async function openUpgrade(old: OldVersion, versioned: boolean): Promise<
     await dispose();
     throw error;
   }
+}
+
+function settingsOf(versions: Versions, version: Version): Record<string, string> {
+  return { ...(versions !== 'none' && { LONGSHORE_WORKER_VERSION: version }), ...(versions === 'pinned' && { LONGSHORE_PINNED_TURNS: 'yes' }) };
 }
 
 /** Temporal knows a version a moment after its worker has begun to ask for work. */

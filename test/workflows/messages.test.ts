@@ -133,6 +133,7 @@ test('the handlers describe themselves, and the details say what is going on', a
     'compact',
     'forked',
     'interrupt',
+    'newVersion',
     'pause',
     'resume',
     'serverAsks',

@@ -28,13 +28,13 @@ export async function checkPinning({ LONGSHORE_PINNED_TURNS: pinned, LONGSHORE_W
   if (pinned !== 'yes') return;
   const name = 'LONGSHORE_PINNED_TURNS';
   if (version === undefined) throw failure('CONFIG_INVALID', { name, problem: 'this worker has no version', fix: 'Set LONGSHORE_WORKER_VERSION' });
-  const { serverVersion = 'unknown' } = await connection.workflowService.getSystemInfo({});
+  const { serverVersion } = await connection.workflowService.getSystemInfo({});
   if (canPin(serverVersion ?? '')) return;
-  const problem = `Temporal's server is ${serverVersion}, and moves pinned conversations from ${PINNING_SINCE.join('.')} on`;
+  const problem = `Temporal's server is ${serverVersion || 'of an unknown version'}, and moves pinned conversations from ${PINNING_SINCE.join('.')} on`;
   throw failure('CONFIG_INVALID', { name, problem, fix: 'Update the server, or unset it' });
 }
 
-export function canPin(serverVersion: string): boolean {
+function canPin(serverVersion: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)\./.exec(serverVersion) ?? [];
   if (major === undefined || minor === undefined) return false;
   return Number(major) > PINNING_SINCE[0] || (Number(major) === PINNING_SINCE[0] && Number(minor) >= PINNING_SINCE[1]);
