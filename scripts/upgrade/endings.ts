@@ -38,7 +38,7 @@ export async function endings(open: Open[], { workflows, versions }: Upgrade): P
 /** The versions whose workers have completed tasks of each run, the first run first. */
 async function versionsOfRuns(workflows: WorkflowClient, conversationId: string): Promise<string[][]> {
   const runs: string[][] = [];
-  for (let runId: string | undefined; ; ) {
+  for (let runId: string | undefined; ;) {
     const { events } = await workflows.getHandle(conversationId, runId).fetchHistory();
     const builds = (events ?? []).flatMap(({ workflowTaskCompletedEventAttributes: task }) => task?.deploymentVersion?.buildId ?? []);
     runs.unshift([...new Set(builds)]);

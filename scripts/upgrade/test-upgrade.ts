@@ -17,7 +17,12 @@ import { openOldVersion } from './old-version.ts';
 import { openUpgrade, type Upgrade } from './open-upgrade.ts';
 
 const { values } = parseArgs({
-  options: { from: { type: 'string', default: 'HEAD~50' }, conversations: { type: 'string', default: '100' }, versioned: { type: 'boolean', default: false }, pinned: { type: 'boolean', default: false } },
+  options: {
+    from: { type: 'string', default: 'HEAD~50' },
+    conversations: { type: 'string', default: '100' },
+    versioned: { type: 'boolean', default: false },
+    pinned: { type: 'boolean', default: false },
+  },
 });
 const count = Number(values.conversations);
 if (!Number.isInteger(count) || count < 5) throw new Error(`--conversations: "${values.conversations}" is not usable. Give a number from 5.`);

@@ -1,4 +1,12 @@
-import { allHandlersFinished, CancelledFailure, CancellationScope, condition, makeContinueAsNewFunc, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancelledFailure,
+  CancellationScope,
+  condition,
+  makeContinueAsNewFunc,
+  TemporalFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { ConversationInput } from '../contracts/conversation.ts';
 import { reportEnd } from './activities.ts';
 import { serveContextWish } from './compact.ts';

@@ -24,7 +24,10 @@ export function workerDeployment({
  * On an older server, pinned conversations would never leave the version that began them.
  * @throws CONFIG_INVALID when turns are to be pinned and cannot be
  */
-export async function checkPinning({ LONGSHORE_PINNED_TURNS: pinned, LONGSHORE_WORKER_VERSION: version }: Settings, connection: NativeConnection): Promise<void> {
+export async function checkPinning(
+  { LONGSHORE_PINNED_TURNS: pinned, LONGSHORE_WORKER_VERSION: version }: Settings,
+  connection: NativeConnection,
+): Promise<void> {
   if (pinned !== 'yes') return;
   const name = 'LONGSHORE_PINNED_TURNS';
   if (version === undefined) throw failure('CONFIG_INVALID', { name, problem: 'this worker has no version', fix: 'Set LONGSHORE_WORKER_VERSION' });
