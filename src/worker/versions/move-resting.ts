@@ -4,7 +4,6 @@ import type { Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
 import { startRounds } from '../../platform/start-rounds.ts';
 import type { Store } from '../../store/store.ts';
-import type { Signal } from '../signals.ts';
 
 const EVERY_MS = 60_000;
 const AT_ONCE = 8;
@@ -14,7 +13,7 @@ const RESTS: readonly ConversationState[] = ['idle', 'paused'];
 interface Parts {
   client: Pick<Client, 'workflow' | 'workflowService'>;
   store: Pick<Store, 'conversations'>;
-  tell: Signal;
+  tell: (conversationId: string, signal: string) => Promise<void>;
   log: Logger;
   config: Pick<Config, 'LONGSHORE_TASK_QUEUE' | 'TEMPORAL_NAMESPACE'> & Partial<Pick<Config, 'LONGSHORE_WORKER_VERSION' | 'LONGSHORE_PINNED_TURNS'>>;
 }
