@@ -65,7 +65,7 @@ export const sandboxes = {
   },
   /**
    * Creates a sandbox from a snapshot and opens it. The connections stay open until it is released or destroyed.
-   * @throws SNAPSHOT_NOT_FOUND; SNAPSHOT_ELSEWHERE when the snapshot is on another host
+   * @throws SNAPSHOT_NOT_FOUND; SNAPSHOT_ELSEWHERE when the snapshot is on another host and not in the blob store yet
    */
   async restore(snapshotId: string, options?: RestoreOptions): Promise<OpenSandbox> {
     const id = parseSnapshotId('sandboxes.restore', snapshotId);

@@ -90,6 +90,8 @@ export interface SnapshotRow {
   volumeName: string;
   /** Volume with the checkpoint of its processes; absent when they were not included. */
   memoryVolume?: string;
+  /** What it is in the blob store, from where any host can have it; absent before it was put there. */
+  stored?: SandboxArchive;
   /** The options of the sandbox. */
   options: JsonObject;
   createdAt: string;

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
-import type { SnapshotRow } from './sandbox-rows.ts';
+import type { SandboxArchive, SnapshotRow } from './sandbox-rows.ts';
 import type { Store } from './store.ts';
 
-const COLUMNS = 'snapshot_id, sandbox_id, tenant_id, name, ready, host_id, volume_name, memory_volume, options, created_at';
+const COLUMNS = 'snapshot_id, sandbox_id, tenant_id, name, ready, host_id, volume_name, memory_volume, stored, options, created_at';
 
 interface Row {
   snapshot_id: string;
@@ -15,6 +15,7 @@ interface Row {
   host_id: string;
   volume_name: string;
   memory_volume: string | null;
+  stored: SandboxArchive | null;
   options: JsonObject;
   created_at: Date;
 }
@@ -22,6 +23,17 @@ interface Row {
 const INSERT = `insert into snapshots (snapshot_id, sandbox_id, tenant_id, name, host_id, volume_name, options)
   values ($1, $2, $3, $4, $5, $6, $7) on conflict (sandbox_id, name) do nothing returning snapshot_id`;
 const FINISH = `update snapshots set ready = true, memory_volume = $2 where snapshot_id = $1 returning ${COLUMNS}`;
+/** A try at storing one that is not continued for so long has died. */
+const LEASE = `interval '1 minute'`;
+const UNSTORED = 'ready and stored is null and coalesce(storing_until < clock_timestamp(), true)';
+const BEGIN_STORING = `update snapshots set storing_until = clock_timestamp() + ${LEASE} where snapshot_id = $1 and ${UNSTORED} returning ${COLUMNS}`;
+const KEEP_STORING = `update snapshots set storing_until = clock_timestamp() + ${LEASE} where snapshot_id = $1`;
+const STORE = 'update snapshots set stored = $2, storing_until = null where snapshot_id = $1 and stored is null returning snapshot_id';
+const REMOVE = `delete from snapshots where snapshot_id = $1 returning ${COLUMNS}`;
+const isOlder = (ms: string) => `created_at < clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
+const OVER = `select ${COLUMNS} from snapshots n where case when ready
+    then name is null and (${isOlder('$1')} or not exists (select from sandboxes s where s.sandbox_id = n.sandbox_id and s.state <> 'destroyed'))
+    else ${isOlder('$2')} end`;
 const LIST = `select ${COLUMNS} from snapshots where ($1::text is null or sandbox_id = $1) and ($2::text is null or tenant_id = $2)
   and ($3::text is null or host_id = $3) order by created_at, snapshot_id`;
 
@@ -44,7 +56,25 @@ export function createSnapshots({ database }: { database: Database }): Store['sn
       return rows.map(toSnapshot);
     },
     async remove(snapshotId) {
-      await database.query('snapshots.remove', 'delete from snapshots where snapshot_id = $1', [snapshotId]);
+      const [row] = await database.query<Row>('snapshots.remove', REMOVE, [snapshotId]);
+      return row && toSnapshot(row);
+    },
+    async over({ maxAgeMs, unfinishedMs }) {
+      return (await database.query<Row>('snapshots.over', OVER, [maxAgeMs, unfinishedMs])).map(toSnapshot);
+    },
+    async unstored(hostId) {
+      const sql = `select ${COLUMNS} from snapshots where host_id = $1 and ${UNSTORED} order by created_at`;
+      return (await database.query<Row>('snapshots.unstored', sql, [hostId])).map(toSnapshot);
+    },
+    async beginStoring(snapshotId) {
+      const [row] = await database.query<Row>('snapshots.beginStoring', BEGIN_STORING, [snapshotId]);
+      return row && toSnapshot(row);
+    },
+    async keepStoring(snapshotId) {
+      await database.query('snapshots.keepStoring', KEEP_STORING, [snapshotId]);
+    },
+    async store(snapshotId, parts) {
+      return (await database.query('snapshots.store', STORE, [snapshotId, toJsonText(parts)])).length > 0;
     },
   };
 }
@@ -59,6 +89,7 @@ function toSnapshot(row: Row): SnapshotRow {
     hostId: row.host_id,
     volumeName: row.volume_name,
     ...(row.memory_volume !== null && { memoryVolume: row.memory_volume }),
+    ...(row.stored !== null && { stored: row.stored }),
     options: row.options,
     createdAt: row.created_at.toISOString(),
   };

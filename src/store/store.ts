@@ -18,7 +18,7 @@ import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from
 import type { MemoryRows } from './memory/memory.ts';
 import type { SignInRows } from './sign-ins/sign-ins.ts';
 import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
-import type { SandboxPlace, SandboxRows, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
+import type { SandboxArchive, SandboxPlace, SandboxRows, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
 /** An event to append; the store adds `seq`, `at` and the conversation. */
 export interface NewEvent {
@@ -238,7 +238,17 @@ export interface Store extends RowsOfConversations, ServiceRows {
     get(snapshotId: string): Promise<SnapshotRow | undefined>;
     /** The oldest first, including unfinished ones. */
     list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
-    remove(snapshotId: string): Promise<void>;
+    /** Returns what it was; undefined when there is none. */
+    remove(snapshotId: string): Promise<SnapshotRow | undefined>;
+    /** Those of all hosts that are to be removed: without a name, and too old or of a sandbox that is gone; and those that were not finished in time. */
+    over(after: { maxAgeMs: number; unfinishedMs: number }): Promise<SnapshotRow[]>;
+    /** Those of a host that are not in the blob store, and that nobody stores at present. The oldest first. */
+    unstored(hostId: string): Promise<SnapshotRow[]>;
+    /** Begins to store one; others leave it alone for a minute, or for as long as it is said that it continues. Undefined when there is nothing to do. */
+    beginStoring(snapshotId: string): Promise<SnapshotRow | undefined>;
+    keepStoring(snapshotId: string): Promise<void>;
+    /** Names its blobs. False when it was removed meanwhile, or has others. */
+    store(snapshotId: string, parts: SandboxArchive): Promise<boolean>;
   };
   /** Resources that sandboxes used, kept for a day. */
   samples: {

@@ -23,6 +23,7 @@ import { describeHost } from './describe-host.ts';
 import { startDraining } from './drain-host.ts';
 import { startReaper } from './start-reaper.ts';
 import { startBackups } from './keep-backups.ts';
+import { startStoringSnapshots } from './store-snapshots.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
 import { createSubAgentCalls } from './sub-agent-calls.ts';
@@ -77,6 +78,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
       const moving = startMovingResting({ ...options, client, tell: createSignal(client) });
       const tasks = startPluginTasks({ ...options, wake: starting.wake });
       const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
+      const snapshots = startStoringSnapshots(options);
       try {
         await runTogether(workers.conversations);
       } finally {
@@ -88,6 +90,7 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
           moving.stop(),
           workers.described.stop(),
           backups.stop(),
+          snapshots.stop(),
           tasks.stop(),
           workers.host[Symbol.asyncDispose](),
           workers.kept?.[Symbol.asyncDispose](),

@@ -79,13 +79,13 @@ function removeHost(cli: Cli): Command {
     );
 }
 
-async function refusal({ sandboxes }: Store, { hostId, isThere, snapshots }: KnownHost): Promise<Error> {
+async function refusal({ sandboxes }: Store, { hostId, isThere, unstored }: KnownHost): Promise<Error> {
   const left = (await sandboxes.list({ hostId, states: ON_HOST })).map(({ sandboxId }) => sandboxId);
   const more = left.length > NAMED ? ` and ${left.length - NAMED} more` : '';
   const problems = [
     ...(isThere ? ['a worker of it is there'] : []),
     ...(left.length > 0 ? [`these sandboxes are on it: ${left.slice(0, NAMED).join(', ')}${more}`] : []),
-    ...(snapshots > 0 ? [`${snapshots} snapshots are on it`] : []),
+    ...(unstored > 0 ? [`${unstored} snapshots are on it and not in the blob store`] : []),
   ];
   const fix = left.length > 0 ? `Move them: longshore hosts drain ${hostId}` : 'Stop its workers, and remove its snapshots';
   return failure('INVALID_ARGUMENT', { what: 'host', problem: `"${hostId}" cannot be removed: ${problems.join('; ') || 'it has just changed'}`, fix });
@@ -119,7 +119,7 @@ function roomLines({ facts, waiting }: KnownHost): string[] {
 }
 
 function linesOf(host: KnownHost): string[] {
-  const { hostId, facts, since, heardAt, drainingSince, sandboxes, snapshots } = host;
+  const { hostId, facts, since, heardAt, drainingSince, sandboxes, snapshots, unstored } = host;
   const labels = facts?.labels ?? [];
   const counts = Object.entries(sandboxes).map(([state, count]) => `${count} ${state}`);
   return [
@@ -129,6 +129,6 @@ function linesOf(host: KnownHost): string[] {
     ...(labels.length > 0 ? [`labels ${labels.map(visibleLine).join(', ')}`] : []),
     `memory limits of its sandboxes with processes: ${memoryOf(host)}`,
     ...roomLines(host),
-    `sandboxes: ${counts.join(', ') || 'none'}; snapshots: ${snapshots}`,
+    `sandboxes: ${counts.join(', ') || 'none'}; snapshots: ${snapshots}${unstored > 0 ? `, ${unstored} not in the blob store` : ''}`,
   ];
 }

@@ -55,12 +55,12 @@ async function list(cli: Cli, id: string | undefined, { tenant, json }: { tenant
     const found = await sandboxes.snapshots({ ...(id !== undefined && { sandboxId: id }), ...(tenant !== undefined && { tenantId: tenant }) });
     if (json) printJson(cli, found);
     else if (found.length === 0) printLine(cli, 'No snapshots.');
-    else printTable(cli, ['SNAPSHOT', 'SANDBOX', 'NAME', 'MEMORY', 'HOST', 'MADE'], found.map(cells));
+    else printTable(cli, ['SNAPSHOT', 'SANDBOX', 'NAME', 'MEMORY', 'HOST', 'STORED', 'MADE'], found.map(cells));
   });
 }
 
-function cells({ snapshotId, sandboxId, name, memory, hostId, createdAt }: SnapshotInfo): string[] {
-  return [snapshotId, sandboxId, name ?? '-', memory ? 'yes' : 'no', hostId, shortTime(createdAt)];
+function cells({ snapshotId, sandboxId, name, memory, hostId, stored, createdAt }: SnapshotInfo): string[] {
+  return [snapshotId, sandboxId, name ?? '-', memory ? 'yes' : 'no', hostId, stored ? 'yes' : 'no', shortTime(createdAt)];
 }
 
 async function restore(cli: Cli, snapshotId: string, { ttl }: { ttl?: string }): Promise<void> {

@@ -207,7 +207,17 @@ export const ERRORS = {
     httpStatus: 409,
     retryable: false,
   },
-  SNAPSHOT_ELSEWHERE: { message: 'Snapshot "{snapshotId}" is on host "{host}", this is "{here}". Restore it there.', httpStatus: 409, retryable: false },
+  SNAPSHOT_ELSEWHERE: {
+    message:
+      'Snapshot "{snapshotId}" is on host "{host}", this is "{here}", and it is not in the blob store yet. Try again when a worker of that host has put it there.',
+    httpStatus: 409,
+    retryable: true,
+  },
+  SNAPSHOT_DAMAGED: {
+    message: 'Snapshot "{snapshotId}" cannot be restored here: {problem} (blob {blobId}). Restore it on its own host, or remove it.',
+    httpStatus: 500,
+    retryable: false,
+  },
   ARCHIVE_DAMAGED: {
     message:
       'The archive of sandbox "{sandboxId}" is not what was stored: {problem}. It was left as it is; bring blob "{blobId}" back from a backup and try again.',

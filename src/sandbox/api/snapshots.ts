@@ -10,7 +10,10 @@ export interface SnapshotInfo {
   name?: string;
   /** Whether it contains the processes, which then continue in the restored sandbox. */
   memory: boolean;
+  /** Where it was made. */
   hostId: string;
+  /** Whether it is in the blob store, from where every host can restore it. */
+  stored: boolean;
   /** ISO 8601. */
   createdAt: string;
 }
@@ -32,7 +35,7 @@ export interface MadeCopy {
   processes: boolean;
 }
 
-/** Copies of sandboxes. A copy stays on the host of its sandbox; the bytes are copied inside the engine. */
+/** Copies of sandboxes. The bytes are copied inside the engine; where there are several hosts, snapshots are put into the blob store as well. */
 export interface SandboxSnapshots {
   /**
    * Copies a sandbox as it is at one moment: its files, and its processes when the host supports it. The sandbox is frozen during the copy.
@@ -41,7 +44,11 @@ export interface SandboxSnapshots {
   snapshot(sandboxId: string, options?: { name?: string }): Promise<SnapshotInfo>;
   /** Snapshots of all hosts, the oldest first. */
   snapshots(filter?: { sandboxId?: string; tenantId?: string }): Promise<SnapshotInfo[]>;
-  /** Creates a sandbox from a snapshot and opens it. `lost` names the commands that the snapshot does not contain. The owner's id must be new. */
+  /**
+   * Puts the snapshots of this host into the blob store that are not there yet, if there are other hosts. Absent in backends whose copies stay where they are.
+   */
+  storeSnapshots?(signal: AbortSignal): Promise<void>;
+  /** Creates a sandbox from a snapshot, of whichever host, and opens it. `lost` names the commands that the snapshot does not contain. The owner's id must be new. */
   restore(snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox>;
   /** Succeeds when the snapshot does not exist. */
   removeSnapshot(snapshotId: string): Promise<void>;

@@ -70,7 +70,7 @@ export interface BackupRows {
   drop(sandboxId: string): Promise<SandboxBackup | undefined>;
   /** What is still to be done for a sandbox: since when, and why the last try failed. */
   waiting(sandboxId: string): Promise<{ dueAt?: string; problem?: string }>;
-  /** The blobs that rows of sandboxes name: of all backups and archives. */
+  /** The blobs that rows name: of all backups, archives and snapshots. */
   blobIds(): Promise<string[]>;
   totals(): Promise<BackupTotals>;
 }
@@ -81,7 +81,7 @@ const LEASE = `interval '1 minute'`;
 const WANT = `update sandboxes set backup_due_at = clock_timestamp() where conversation_id = $1 and (options->>'backup') is not null and state <> 'destroyed'`;
 
 /** One that rests is woken for the files of a turn: once, and not again and again while the blob store fails. A paused one stays as it is. */
-const DUE = `select sandbox_id, sandboxes.state, agent_id from sandboxes left join conversations using (conversation_id)
+export const DUE = `select sandbox_id, sandboxes.state, agent_id from sandboxes left join conversations using (conversation_id)
   where host_id = $1 and (options->>'backup') is not null and coalesce(backup_not_before < clock_timestamp(), true) and (
     backup_due_at is not null and (sandboxes.state = 'running' or conversations.state is distinct from 'paused'
       and (sandboxes.state = 'frozen' and not paused or sandboxes.state in ('hibernated', 'stopped') and backup_problem is null))
@@ -104,7 +104,8 @@ const DROP = `with before as (select sandbox_id, backup from sandboxes where san
   update sandboxes set backup = null from before where sandboxes.sandbox_id = before.sandbox_id returning before.backup`;
 const BLOB_IDS = `select part->'blob'->>'blobId' as blob_id from sandboxes cross join json_array_elements(backup->'parts') part where backup is not null and state <> 'destroyed'
   union all select blob_id from sandboxes cross join unnest(array[archive->'files'->>'blobId', archive->'memory'->>'blobId']) blob_id
-    where state = 'archived' and blob_id is not null`;
+    where state = 'archived' and blob_id is not null
+  union all select blob_id from snapshots cross join unnest(array[stored->'files'->>'blobId', stored->'memory'->>'blobId']) blob_id where blob_id is not null`;
 const TOTALS = `select count(*) filter (where backup is not null)::float8 as backups,
     coalesce(sum((select sum((part->'blob'->>'bytes')::float8) from json_array_elements(backup->'parts') part)), 0) as bytes,
     count(*) filter (where backup_due_at is not null)::float8 as due,

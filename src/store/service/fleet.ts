@@ -34,6 +34,8 @@ export interface KnownHost {
   drainingSince?: string;
   sandboxes: Record<string, number>;
   snapshots: number;
+  /** Those of them that are not in the blob store, and are lost with the host. */
+  unstored: number;
   /** Memory limits of its sandboxes that have processes, and of those whose processes are being started or put to disk. */
   reservedBytes: number;
   /** Sandboxes that wait for memory of this host, or of any. */
@@ -96,12 +98,13 @@ const SET_DRAINING = 'update hosts set draining_since = case when $2 then coales
 const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since, ${recent('$1')} as is_there, ${RESERVED} as reserved,
     (select count(*)::integer from room_waits w where (w.host_id = h.host_id or w.host_id is null) and longshore_is_in_line(w)) as waiting,
     (select count(*)::integer from snapshots n where n.host_id = h.host_id) as snapshots,
+    (select count(*)::integer from snapshots n where n.host_id = h.host_id and n.stored is null) as unstored,
     (select coalesce(json_object_agg(state, number), '{}') from (select state, count(*) as number from sandboxes s
       where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') group by state) counted) as sandboxes
   from hosts h where $2::text is null or h.host_id = $2 order by h.host_id`;
 const FORGET = `delete from hosts h where h.host_id = $1 and not ${recent('$2')}
     and not exists (select from sandboxes s where s.host_id = h.host_id and s.state not in ('archived', 'destroyed'))
-    and not exists (select from snapshots n where n.host_id = h.host_id) returning host_id`;
+    and not exists (select from snapshots n where n.host_id = h.host_id and n.stored is null) returning host_id`;
 
 interface HostRow {
   host_id: string;
@@ -113,6 +116,7 @@ interface HostRow {
   reserved: number;
   waiting: number;
   snapshots: number;
+  unstored: number;
   sandboxes: Record<string, number>;
 }
 
@@ -162,6 +166,7 @@ function toHost(row: HostRow): KnownHost {
     ...(row.draining_since !== null && { drainingSince: row.draining_since.toISOString() }),
     sandboxes: row.sandboxes,
     snapshots: row.snapshots,
+    unstored: row.unstored,
     reservedBytes: row.reserved,
     waiting: row.waiting,
   };

@@ -11,7 +11,7 @@ import { removeConversation, type RemovalParts } from './remove-conversation.ts'
 
 export interface ErasureParts extends RemovalParts {
   store: Pick<Store, 'audit' | 'conversations' | 'memory' | 'removal' | 'sandboxes' | 'snapshots'>;
-  sandboxes: Pick<Sandboxes, 'destroy' | 'removeSnapshot'>;
+  sandboxes: Pick<Sandboxes, 'hostId' | 'destroy' | 'removeSnapshot'>;
   longshore: Pick<Longshore, 'close' | 'schedules'>;
   histories: Histories;
   by: AuditSource;
@@ -121,15 +121,12 @@ async function hasEnded({ workflows, closeMs }: ErasureParts, conversationId: st
   return true;
 }
 
-/** Snapshots with a name outlive a sandbox, but not its user's data. False when one is on another host. */
+/** Snapshots with a name outlive a sandbox, but not its user's data. False when one has its files on another host. */
 async function removeSnapshots({ store, sandboxes }: ErasureParts, conversationId: string): Promise<boolean> {
   const sandbox = await store.sandboxes.ofConversation(conversationId);
   if (!sandbox) return true;
-  try {
-    for (const { snapshotId } of await store.snapshots.list({ sandboxId: sandbox.sandboxId })) await sandboxes.removeSnapshot(snapshotId);
-  } catch (error) {
-    if (isFailure(error, 'SNAPSHOT_ELSEWHERE')) return false;
-    throw error;
-  }
-  return true;
+  const snapshots = await store.snapshots.list({ sandboxId: sandbox.sandboxId });
+  const here = snapshots.filter(({ hostId }) => sandboxes.hostId === undefined || hostId === sandboxes.hostId);
+  for (const { snapshotId } of here) await sandboxes.removeSnapshot(snapshotId);
+  return here.length === snapshots.length;
 }

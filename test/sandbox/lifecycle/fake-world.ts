@@ -285,7 +285,7 @@ function owned(name: string, labels: Record<string, string>): Omit<OwnedThing, '
 
 const OTHER_ROWS = {
   pools: { unowned: async () => [], forget: async () => undefined },
-  snapshots: { list: async () => [] },
+  snapshots: { list: async () => [], over: async () => [] },
   roomQueue: { forget: async () => undefined },
   events: {},
 };

@@ -31,6 +31,7 @@ describe('a snapshot', () => {
       ...owner,
       name: 'before the change',
       hostId: 'test-host',
+      stored: false,
       createdAt: expect.any(String),
     });
     expect(memory).toBe(false);

@@ -5,10 +5,10 @@ import type { SandboxOwner } from '../../api/sandbox.ts';
 import { containerSpecOf } from '../make/new-container.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { jobsOf } from '../base/engine-parts.ts';
 import type { CopyPlace } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';
 import { discard, layOut, type LaidOut, type Parts } from '../make/lay-out.ts';
+import { partsOfSnapshot } from '../make/parts-of-snapshot.ts';
 
 export type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName' | 'fence'> & { fence: number };
 
@@ -18,15 +18,12 @@ export type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' |
  */
 export async function restoreSnapshot(context: DockerContext, snapshot: SnapshotRow, owner: SandboxOwner): Promise<void> {
   const { hostId, log } = context;
-  const { sandboxId, tenantId } = owner;
-  const { snapshotId, volumeName, memoryVolume, options } = snapshot;
-  if (snapshot.tenantId !== tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
-  if (snapshot.hostId !== hostId) throw failure('SNAPSHOT_ELSEWHERE', { snapshotId, host: snapshot.hostId, here: hostId });
-  const hasMemory = memoryVolume !== undefined && (await canCopyMemory(context));
-  const { containerId } = await addSandbox(context, owner, options, {
-    files: (to) => jobsOf(context).copy({ volume: volumeName }, to),
-    ...(hasMemory && { memory: (to: CopyPlace) => jobsOf(context).copy({ volume: memoryVolume }, to) }),
-  });
+  const { sandboxId } = owner;
+  const { snapshotId, options } = snapshot;
+  const parts = await partsOfSnapshot(context, snapshot);
+  if (parts === undefined) throw failure('SNAPSHOT_ELSEWHERE', { snapshotId, host: snapshot.hostId, here: hostId });
+  const { files, memory } = parts;
+  const { containerId } = await addSandbox(context, owner, options, { files, ...(memory && (await canCopyMemory(context)) && { memory }) });
   log.info({ sandboxId, snapshotId, memory: containerId !== undefined }, 'snapshot restored');
 }
 

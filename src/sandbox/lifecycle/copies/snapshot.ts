@@ -14,7 +14,7 @@ import { removeSnapshot } from '../remove/remove-snapshot.ts';
 
 const SNAPSHOT_NAME = /^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,99}$/u;
 
-export async function snapshot(context: DockerContext, sandboxId: string, { name }: { name?: string }): Promise<SnapshotInfo> {
+export async function snapshot(context: DockerContext, sandboxId: string, { name }: { name?: string }): Promise<SnapshotRow> {
   if (name !== undefined && !SNAPSHOT_NAME.test(name)) {
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: JSON.stringify(name), fix: 'Use up to 100 letters, digits, spaces, "_", "." and "-"' });
   }
@@ -23,7 +23,7 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
   const finished = await unlessRefused(context, made.snapshotId, () => context.snapshots.finish(made.snapshotId, made.memoryVolume));
   if (finished === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: made.snapshotId });
   context.log.info({ sandboxId, snapshotId: made.snapshotId, memory: made.memoryVolume !== undefined }, 'snapshot made');
-  return toInfo(finished);
+  return finished;
 }
 
 /** Makes a snapshot that is not listed yet. Its row is made before its volumes, so that the reaper knows their owner. */
@@ -112,14 +112,15 @@ async function copyMemory(
 
 /** Removes the oldest snapshots without a name when the limit is reached. Snapshots with a name are removed only by their owner. */
 async function makeRoom(context: DockerContext, sandboxId: string): Promise<void> {
-  const { snapshots, snapshotLimit, hostId } = context;
+  const { snapshots, snapshotLimit } = context;
   const all = (await snapshots.list({ sandboxId })).filter(({ ready }) => ready);
-  const removable = all.filter((row) => row.name === undefined && row.hostId === hostId);
+  const removable = all.filter((row) => row.name === undefined);
   const surplus = all.length + 1 - snapshotLimit;
   if (surplus > removable.length) throw failure('SNAPSHOT_LIMIT', { sandboxId, limit: snapshotLimit });
   for (const { snapshotId } of removable.slice(0, Math.max(0, surplus))) await removeSnapshot(context, snapshotId);
 }
 
-export function toInfo({ snapshotId, sandboxId, tenantId, name, memoryVolume, hostId, createdAt }: SnapshotRow): SnapshotInfo {
-  return { snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), memory: memoryVolume !== undefined, hostId, createdAt };
+export function toInfo({ snapshotId, sandboxId, tenantId, name, memoryVolume, hostId, stored, createdAt }: SnapshotRow): SnapshotInfo {
+  const parts = { memory: memoryVolume !== undefined, hostId, stored: stored !== undefined };
+  return { snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), ...parts, createdAt };
 }

@@ -4,19 +4,20 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { bringBackFiles } from './bring-back.ts';
 import type { FilesOf } from '../base/describe-loss.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { jobsOf } from '../base/engine-parts.ts';
 import { layOut, type LaidOut } from './lay-out.ts';
+import { partsOfSnapshot } from './parts-of-snapshot.ts';
 
-/** Makes a volume with the newest files that there are of a sandbox, to replace a lost volume: of a snapshot on this host, or of its backup. Undefined when there are none. */
+/** Makes a volume with the newest files that there are of a sandbox, to replace a lost volume: of a snapshot that this host can have, or of its backup. Undefined when there are none. */
 export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { filesOf: FilesOf }) | undefined> {
   const { snapshots, hostId } = context;
   const { sandboxId, backup } = row;
-  const found = (await snapshots.list({ sandboxId, hostId })).findLast(({ ready }) => ready);
+  const found = (await snapshots.list({ sandboxId })).findLast((each) => each.ready && (each.hostId === hostId || each.stored !== undefined));
   if (backup !== undefined && (found === undefined || found.createdAt < backup.at)) {
     return fromBackup(context, row, backup);
   }
-  if (found === undefined) return undefined;
-  const laidOut = await layOut(context, row, { files: (to) => jobsOf(context).copy({ volume: found.volumeName }, to) });
+  const parts = found && (await partsOfSnapshot(context, found));
+  if (found === undefined || parts === undefined) return undefined;
+  const laidOut = await layOut(context, row, { files: parts.files });
   return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
 }
 

@@ -38,9 +38,9 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
   log.info({ sandboxId }, 'sandbox destroyed');
 }
 
-/** Snapshots with a name belong to the tenant; unfinished ones to the caller that makes them; those on other hosts are removed by the reaper there. */
+/** Snapshots with a name belong to the tenant; unfinished ones to the caller that makes them. */
 async function removeUnnamedSnapshots(context: DockerContext, sandboxId: string): Promise<void> {
-  for (const { snapshotId, name, ready, hostId } of await context.snapshots.list({ sandboxId })) {
-    if (name === undefined && ready && hostId === context.hostId) await removeSnapshot(context, snapshotId);
+  for (const { snapshotId, name, ready } of await context.snapshots.list({ sandboxId })) {
+    if (name === undefined && ready) await removeSnapshot(context, snapshotId);
   }
 }

@@ -1,12 +1,11 @@
-import { Readable } from 'node:stream';
-import { failure, isFailure } from '../../../contracts/errors.ts';
-import { Meter, type StoredBlob } from '../../../store/blobs/blob-store.ts';
+import { failure } from '../../../contracts/errors.ts';
+import type { StoredBlob } from '../../../store/blobs/blob-store.ts';
 import type { SandboxChange, SandboxRow } from '../../../store/sandbox-rows.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { ContainerSpec, CopyPlace } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { jobsOf } from '../base/engine-parts.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
+import { unpackBlob } from '../make/unpack-blob.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
 
 /**
@@ -62,24 +61,6 @@ async function removeLeftover({ engine, rows }: DockerContext, { sandboxId, cont
 }
 
 /** Unpacks one part of a sandbox's archive. @throws ARCHIVE_DAMAGED */
-export async function bringBack(context: DockerContext, sandboxId: string, { blobId, sha256 }: StoredBlob, to: CopyPlace): Promise<void> {
-  const { blobs } = context;
-  const meter = new Meter();
-  const damaged = (problem: string) => failure('ARCHIVE_DAMAGED', { sandboxId, problem, blobId });
-  const content = Readable.from(meter.through(blobs.get(blobId)), { objectMode: false });
-  try {
-    await jobsOf(context).unpack(content, to);
-  } catch (error) {
-    if (isFailure(error, 'BLOB_NOT_FOUND')) throw damaged('it is not in the blob store');
-    // A damaged archive may also fail to unpack; its digest tells the reason better.
-    if (isFailure(error, 'DOCKER_FAILED') && (await digestOf(blobs.get(blobId))) !== sha256) throw damaged('its digest does not match');
-    throw error;
-  }
-  if (meter.sha256() !== sha256) throw damaged('its digest does not match');
-}
-
-async function digestOf(content: AsyncIterable<Buffer>): Promise<string> {
-  const meter = new Meter();
-  for await (const _chunk of meter.through(content));
-  return meter.sha256();
+export function bringBack(context: DockerContext, sandboxId: string, blob: StoredBlob, to: CopyPlace): Promise<void> {
+  return unpackBlob(context, blob, to, (problem) => failure('ARCHIVE_DAMAGED', { sandboxId, problem, blobId: blob.blobId }));
 }
