@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { IsolatesHealth } from '../plugins/isolates/isolate-health.ts';
 import type { BackupTotals } from '../store/blobs/backups.ts';
+import type { HostDisk } from '../store/service/fleet.ts';
 import type { Store } from '../store/store.ts';
 
 /** How an attempt at a tool call ended; `thrown`: it is retried, or was cancelled. */
@@ -19,10 +20,12 @@ export interface WorkerMetrics extends CallMetrics {
 }
 
 const SECONDS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
+/** The disk of a host that has said nothing for so long is not told: there may be none. */
+const TOLD_MS = 300_000;
 const BY = ['state', 'template'] as const;
 
 export interface MetricsParts {
-  store: Pick<Store, 'samples' | 'backups'> & { conversations: Pick<Store['conversations'], 'totalBytes'> };
+  store: Pick<Store, 'samples' | 'backups' | 'fleet'> & { conversations: Pick<Store['conversations'], 'totalBytes'> };
   /** The state of the plugins; absent when none runs in an isolated process. */
   plugins?: (() => IsolatesHealth) | undefined;
 }
@@ -52,6 +55,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
     registers: [registry],
   });
   const tellBackups = createBackupGauges(registry);
+  const tellDisks = createDiskGauges(registry);
   const tellPlugins = plugins && createPluginGauges(registry);
   return {
     contentType: registry.contentType,
@@ -68,6 +72,7 @@ export function createWorkerMetrics({ store, plugins }: MetricsParts): WorkerMet
       }
       stored.set(await store.conversations.totalBytes());
       tellBackups(await store.backups.totals());
+      tellDisks(await store.fleet.disks(TOLD_MS));
       if (plugins) tellPlugins?.(plugins());
       return await registry.metrics();
     },
@@ -85,6 +90,22 @@ function createBackupGauges(registry: Registry): (totals: BackupTotals) => void 
   };
   return (totals) => {
     for (const name of Object.keys(gauges) as (keyof BackupTotals)[]) gauges[name].set(totals[name]);
+  };
+}
+
+/** Hosts whose disk is not known, or that were removed, have none. */
+function createDiskGauges(registry: Registry): (disks: ({ hostId: string } & HostDisk)[]) => void {
+  const gauge = (name: string, help: string) => new Gauge({ name: `longshore_host_disk_${name}`, help, labelNames: ['host'] as const, registers: [registry] });
+  const free = gauge('free_bytes', 'What is free on the disk of the engine of a host');
+  const total = gauge('total_bytes', 'What that disk has');
+  const short = gauge('short', '1 while the host takes no new sandboxes because it has too little disk');
+  return (disks) => {
+    for (const each of [free, total, short]) each.reset();
+    for (const { hostId: host, freeBytes, totalBytes, isShort } of disks) {
+      free.set({ host }, freeBytes);
+      total.set({ host }, totalBytes);
+      short.set({ host }, isShort ? 1 : 0);
+    }
   };
 }
 

@@ -53,7 +53,9 @@ const schema = z.object({
   LONGSHORE_HOST_LOST_AFTER: text.refine((value) => (duration.safeParse(value).data ?? 0) >= 30_000, 'write a duration such as 1m, 30s at least').default('1m'),
   /** The most memory that a host promises to its sandboxes together: `24g`, `512m`, `80%` of what the machine has, or `off`. */
   LONGSHORE_HOST_MEMORY: text.refine((value) => readMemoryShare(value) !== undefined, 'write 24g, 512m, 80%, or off').default('off'),
-  /** How long a call waits for memory of a host at most. */
+  /** A host whose engine has less disk free than that takes no new sandboxes: `1g`, `512m`, `5%` of the disk, or `off`. */
+  LONGSHORE_MIN_FREE_DISK: text.refine((value) => readMemoryShare(value) !== undefined, 'write 1g, 512m, 5%, or off').default('1g'),
+  /** How long a call waits for memory or disk of a host at most. */
   LONGSHORE_HOST_WAIT: text.refine((value) => duration.safeParse(value).success, 'write a duration such as 30m').default('30m'),
   /** What this machine is called beside its name, separated by commas: `zone=a,gpu`. Sandboxes may ask for these labels. */
   LONGSHORE_HOST_LABELS: names,

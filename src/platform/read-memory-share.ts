@@ -1,4 +1,4 @@
-/** How much memory: of a machine, all of it or less. */
+/** How much memory or disk: of a machine, all of it or less. */
 export type MemoryShare = { bytes: number } | { part: number } | 'off';
 
 const UNITS: Record<string, number> = { m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };

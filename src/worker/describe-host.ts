@@ -14,7 +14,7 @@ interface Described {
   log: Logger;
 }
 
-const AGAIN_MS = 60_000;
+const AGAIN_MS = 15_000;
 
 /**
  * Says what this host has and promises to its sandboxes, now and from time to time. Until that is known, it gets no sandboxes from workers of other hosts.

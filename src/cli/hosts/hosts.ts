@@ -32,10 +32,11 @@ function listHosts(cli: Cli): Command {
           stateOf(host),
           String(countOf(host)),
           memoryOf(host),
+          diskOf(host),
           host.facts?.version ?? '-',
           shortTime(host.heardAt),
         ]);
-        return printTable(cli, ['HOST', 'STATE', 'SANDBOXES', 'MEMORY', 'VERSION', 'HEARD'], lines);
+        return printTable(cli, ['HOST', 'STATE', 'SANDBOXES', 'MEMORY', 'DISK', 'VERSION', 'HEARD'], lines);
       }),
     );
 }
@@ -112,6 +113,18 @@ function memoryOf({ facts, reservedBytes }: KnownHost): string {
   return `${megabytes(reservedBytes)} of ${most === undefined ? '?' : megabytes(most)} MB`;
 }
 
+/** What is free, of what there is. */
+function diskOf({ facts }: KnownHost): string {
+  const { disk } = facts ?? {};
+  return disk ? `${megabytes(disk.freeBytes)} of ${megabytes(disk.totalBytes)} MB free` : 'unknown';
+}
+
+function diskLine(host: KnownHost): string {
+  const { disk } = host.facts ?? {};
+  const short = disk?.isShort ? `; it takes no new sandboxes before it has ${megabytes(disk.againBytes)} MB` : '';
+  return `disk of its engine: ${diskOf(host)}${short}`;
+}
+
 function roomLines({ facts, waiting }: KnownHost): string[] {
   if (facts?.allowedBytes === undefined) return [];
   const machine = facts.memoryBytes === undefined ? '' : ` of the ${megabytes(facts.memoryBytes)} MB of the machine`;
@@ -129,6 +142,7 @@ function linesOf(host: KnownHost): string[] {
     ...(labels.length > 0 ? [`labels ${labels.map(visibleLine).join(', ')}`] : []),
     `memory limits of its sandboxes with processes: ${memoryOf(host)}`,
     ...roomLines(host),
+    diskLine(host),
     `sandboxes: ${counts.join(', ') || 'none'}; snapshots: ${snapshots}${unstored > 0 ? `, ${unstored} not in the blob store` : ''}`,
   ];
 }

@@ -32,6 +32,18 @@ export const HOST_ERRORS = {
     httpStatus: 503,
     retryable: false,
   },
+  HOST_DISK_FULL: {
+    message:
+      'No host has disk for sandbox "{sandboxId}" now: "{host}" has {freeMb} MB free, and takes new sandboxes again with {leastMb} MB (LONGSHORE_MIN_FREE_DISK). A call of a conversation goes on when there is disk; try anything else again',
+    httpStatus: 503,
+    retryable: true,
+  },
+  HOST_DISK_WAIT_OVER: {
+    message:
+      'Sandbox "{sandboxId}" has waited {waited} s for disk (LONGSHORE_HOST_WAIT): host "{host}" has {freeMb} MB free, and takes new sandboxes again with {leastMb} MB. Remove images, snapshots and sandboxes that nobody needs there (docker system df), add a host, or lower LONGSHORE_MIN_FREE_DISK',
+    httpStatus: 503,
+    retryable: false,
+  },
   SANDBOX_TOO_LARGE: {
     message:
       'Sandbox "{sandboxId}" needs {neededMb} MB of memory, and host "{host}" promises {allowedMb} MB at most to all sandboxes together. Lower the memory limit of its agent or template, raise LONGSHORE_HOST_MEMORY there, or add a larger host',

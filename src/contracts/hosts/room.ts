@@ -1,4 +1,4 @@
-/** What a sandbox waits for: memory of a host. (A type alias: unlike an interface, it is assignable to `Json`.) */
+/** What a sandbox waits for: memory of a host, or disk. (A type alias: unlike an interface, it is assignable to `Json`.) */
 export type WaitsForRoom = {
   /** Its memory limit. MiB, as all here. */
   neededMb: number;
@@ -9,15 +9,18 @@ export type WaitsForRoom = {
   allowedMb: number;
   /** How many others had asked before. */
   ahead: number;
+  /** It waits for disk: what the host has, and with how much it takes sandboxes again. What is said of promises is 0 then. */
+  disk?: { freeMb: number; leastMb: number };
 };
 
 /** Of the status of a conversation. */
 export interface RoomStatus {
-  /** A call waits for memory of a host; set when the status is read from the database, while it does. */
+  /** A call waits for memory or disk of a host; set when the status is read from the database, while it does. */
   waitsForRoom?: WaitsForRoom;
 }
 
 /** For people, in one line. */
-export function roomText({ neededMb, host, promisedMb, allowedMb, ahead }: WaitsForRoom): string {
+export function roomText({ neededMb, host, promisedMb, allowedMb, ahead, disk }: WaitsForRoom): string {
+  if (disk) return `waits for disk: host ${host} has ${disk.freeMb} MB free, and takes new sandboxes again with ${disk.leastMb} MB`;
   return `waits for ${neededMb} MB of memory: host ${host} has promised ${promisedMb} of ${allowedMb} MB, ${ahead} ${ahead === 1 ? 'waits' : 'wait'} longer`;
 }

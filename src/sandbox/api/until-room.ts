@@ -2,15 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isFailure } from '../../contracts/errors.ts';
 
 /**
- * Repeats what has no effect when it fails for want of memory, until there is room: for callers that cannot come again. It keeps its place in the queue meanwhile.
- * @throws what `act` throws: HOST_WAIT_OVER after the longest wait; the reason of the signal
+ * Repeats what has no effect when it fails for want of memory or disk, until there is room: for callers that cannot come again. It keeps its place in the queue meanwhile.
+ * @throws what `act` throws: HOST_WAIT_OVER or HOST_DISK_WAIT_OVER after the longest wait; the reason of the signal
  */
 export async function untilRoom<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (;;) {
     try {
       return await act();
     } catch (error) {
-      if (!isFailure(error, 'HOST_FULL')) throw error;
+      if (!isFailure(error, 'HOST_FULL') && !isFailure(error, 'HOST_DISK_FULL')) throw error;
       signal?.throwIfAborted();
       await pause(Number(error.values['retryAfterMs'] ?? AGAIN_MS), undefined, signal && { signal });
     }

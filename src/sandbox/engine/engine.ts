@@ -94,6 +94,8 @@ export interface Engine {
   newestTemplateImage(template: string): Promise<string | undefined>;
   processorCount(): Promise<number>;
   facts(): Promise<EngineFacts>;
+  /** The disk with its data; undefined where this process does not see it. */
+  disk?(): Promise<DiskSpace | undefined>;
   /** Undefined when the container does not run, or the engine cannot measure it. */
   usage(container: string): Promise<ContainerUsage | undefined>;
   /** Bytes by name of volume, without volumes whose size is not known. */
@@ -144,6 +146,11 @@ export interface EngineFacts {
   cpus?: number;
   /** Whether the engine can filter system calls. */
   seccomp: boolean;
+}
+/** What a file system has. */
+export interface DiskSpace {
+  freeBytes: number;
+  totalBytes: number;
 }
 export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
 

@@ -36,11 +36,13 @@ import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
 import { createWakingHandle } from './handle.ts';
 import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
-import { factsOf, presentOf } from './room/facts-of.ts';
+import { diskIn, factsOf, presentOf } from './room/facts-of.ts';
 import { withRoom } from './room/with-room.ts';
+import { createOwnDisk } from './room/own-disk.ts';
 import { createOwnRuntimes } from './room/own-runtimes.ts';
 import { checkPlace } from './room/place.ts';
 import { checkFits, fitsHere, sendAway } from './room/send-away.ts';
+import { checkDisk } from './room/wait-for-disk.ts';
 import { evacuate } from './rest/evacuate.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
@@ -66,6 +68,7 @@ export interface SandboxesOptions {
     | 'LONGSHORE_HOST_ID'
     | 'LONGSHORE_HOST_LOST_AFTER'
     | 'LONGSHORE_HOST_MEMORY'
+    | 'LONGSHORE_MIN_FREE_DISK'
     | 'LONGSHORE_HOST_WAIT'
     | 'LONGSHORE_HOST_LABELS'
     | 'LONGSHORE_SANDBOX_IMAGE'
@@ -113,6 +116,7 @@ function contextOf(engine: Engine, options: SandboxesOptions): DockerContext {
     hosts: store.hosts,
     hostLabels: config.LONGSHORE_HOST_LABELS,
     runtimes: createOwnRuntimes(engine),
+    disk: createOwnDisk(engine, config.LONGSHORE_MIN_FREE_DISK),
     fleet: store.fleet,
     roomQueue: store.roomQueue,
     hostWaitMs: parseDuration(config.LONGSHORE_HOST_WAIT),
@@ -176,7 +180,7 @@ function hostIn(
   return {
     hostId,
     keepHost: () => lease.keep(() => reap(context)),
-    facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...(await presentOf(engine, images)) }),
+    facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...diskIn(await context.disk()), ...(await presentOf(engine, images)) }),
     isDraining: () => lease.state().isDraining,
     checkFits: (owner, options) => checkFits(context, owner, options),
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
@@ -195,6 +199,7 @@ async function restoreAndOpen(context: DockerContext, snapshotId: string, owner:
   const found = await context.snapshots.get(snapshotId);
   if (!found?.ready || found.tenantId !== owner.tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
   if (!(await fitsHere(context, found.options))) await sendAway(context, owner, found.options);
+  await checkDisk(context, owner, found.options);
   await restoreSnapshot(context, found, owner);
   try {
     return await openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');

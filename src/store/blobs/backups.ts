@@ -81,7 +81,7 @@ const LEASE = `interval '1 minute'`;
 const WANT = `update sandboxes set backup_due_at = clock_timestamp() where conversation_id = $1 and (options->>'backup') is not null and state <> 'destroyed'`;
 
 /** One that rests is woken for the files of a turn: once, and not again and again while the blob store fails. A paused one stays as it is. */
-export const DUE = `select sandbox_id, sandboxes.state, agent_id from sandboxes left join conversations using (conversation_id)
+const DUE = `select sandbox_id, sandboxes.state, agent_id from sandboxes left join conversations using (conversation_id)
   where host_id = $1 and (options->>'backup') is not null and coalesce(backup_not_before < clock_timestamp(), true) and (
     backup_due_at is not null and (sandboxes.state = 'running' or conversations.state is distinct from 'paused'
       and (sandboxes.state = 'frozen' and not paused or sandboxes.state in ('hibernated', 'stopped') and backup_problem is null))

@@ -3,7 +3,7 @@ import type { WaitsForRoom } from '../../contracts/hosts/room.ts';
 import type { Database } from '../database/database.ts';
 import { toJsonText } from '../database/json-text.ts';
 
-/** One that waits for memory: a conversation, or a sandbox that has none. */
+/** One that waits for memory or disk: a conversation, or a sandbox that has none. */
 export interface RoomWaiter extends HostNeeds {
   waiter: string;
   conversationId?: string;
@@ -41,7 +41,8 @@ export function roomWait(conversationId: string): string {
 export function createRoomQueue({ database }: { database: Database }): RoomQueue {
   return {
     async join({ waiter, conversationId, tenantId, hostId, runtime, labels, waits }) {
-      const memoryBytes = waits.neededMb * 2 ** 20;
+      // Who waits for disk keeps nobody from memory.
+      const memoryBytes = waits.disk ? Infinity : waits.neededMb * 2 ** 20;
       const values = [waiter, conversationId ?? null, tenantId, hostId ?? null, runtime ?? null, memoryBytes, toJsonText(waits), labels ?? null];
       const [row] = await database.query<{ is_new: boolean; waited_ms: number }>('roomQueue.join', JOIN, values);
       return { waitedMs: row?.waited_ms ?? 0, isNew: row?.is_new === true };

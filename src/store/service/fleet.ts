@@ -2,6 +2,16 @@ import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 
+/** The disk of a host's engine. Bytes. */
+export interface HostDisk {
+  freeBytes: number;
+  totalBytes: number;
+  /** With so much it takes new sandboxes again. */
+  againBytes: number;
+  /** It has too little, and takes no new sandboxes. */
+  isShort: boolean;
+}
+
 /** What a host has for its sandboxes. */
 export interface HostFacts {
   version: string;
@@ -12,6 +22,8 @@ export interface HostFacts {
   /** What it may promise to its sandboxes; absent without a limit. */
   allowedBytes?: number;
   labels?: string[];
+  /** Absent where no worker of it sees it. */
+  disk?: HostDisk;
   /** Of the images that agents ask for by name, those that it has. */
   images?: string[];
 }
@@ -55,6 +67,8 @@ export interface Candidate {
   hasWarm?: true;
   /** It has said what images it has, without the one of the sandbox. */
   lacksImage?: true;
+  /** It has too little disk. */
+  shortDisk?: HostDisk;
 }
 
 /** A sandbox for which a host is looked for. */
@@ -77,6 +91,8 @@ export interface FleetRows {
   /** False when nothing is known of the host. */
   setDraining(hostId: string, isDraining: boolean): Promise<boolean>;
   hosts(lostAfterMs: number, hostId?: string): Promise<KnownHost[]>;
+  /** Those that are known, of hosts that are there. */
+  disks(lostAfterMs: number): Promise<({ hostId: string } & HostDisk)[]>;
   /** Removes what is known of a host; false while it is there, or something is left on it. */
   forget(hostId: string, lostAfterMs: number): Promise<boolean>;
 }
@@ -89,7 +105,8 @@ const DESCRIBE = 'insert into hosts (host_id, facts) values ($1, $2::jsonb) on c
 const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load, ${ALLOWED} as allowed,
     ${ALLOWED} - longshore_promised_on(h.host_id, false) as room,
     $8::text is not null and exists (select from sandboxes s where s.host_id = h.host_id and s.state = 'warm' and s.options->>'template' = $8) as warm,
-    coalesce($7::text is not null and not h.facts->'images' ? $7, false) as lacks_image from hosts h
+    coalesce($7::text is not null and not h.facts->'images' ? $7, false) as lacks_image,
+    case when (h.facts->'disk'->>'isShort')::boolean then h.facts->'disk' end as short_disk from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
     and ($5::text[] is null or h.facts->'labels' ?& $5)
     and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived' and own.host_id is distinct from $6)
@@ -102,6 +119,7 @@ const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since,
     (select coalesce(json_object_agg(state, number), '{}') from (select state, count(*) as number from sandboxes s
       where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') group by state) counted) as sandboxes
   from hosts h where $2::text is null or h.host_id = $2 order by h.host_id`;
+const DISKS = `select h.host_id, h.facts->'disk' as disk from hosts h where h.facts ? 'disk' and ${recent('$1')} order by 1`;
 const FORGET = `delete from hosts h where h.host_id = $1 and not ${recent('$2')}
     and not exists (select from sandboxes s where s.host_id = h.host_id and s.state not in ('archived', 'destroyed'))
     and not exists (select from snapshots n where n.host_id = h.host_id and n.stored is null) returning host_id`;
@@ -127,6 +145,7 @@ interface CandidateRow {
   room: number | null;
   warm: boolean;
   lacks_image: boolean;
+  short_disk: HostDisk | null;
 }
 
 export function createFleet(database: Database): FleetRows {
@@ -142,17 +161,22 @@ export function createFleet(database: Database): FleetRows {
     },
     setDraining: async (hostId, isDraining) => (await database.query('fleet.setDraining', SET_DRAINING, [hostId, isDraining])).length > 0,
     hosts: async (lostAfterMs, hostId) => (await database.query<HostRow>('fleet.hosts', HOSTS, [lostAfterMs, hostId ?? null])).map(toHost),
+    async disks(lostAfterMs) {
+      const rows = await database.query<{ host_id: string; disk: HostDisk }>('fleet.disks', DISKS, [lostAfterMs]);
+      return rows.map(({ host_id: hostId, disk }) => ({ hostId, ...disk }));
+    },
     forget: async (hostId, lostAfterMs) => (await database.query('fleet.forget', FORGET, [hostId, lostAfterMs])).length > 0,
   };
 }
 
-function toCandidate({ host_id: hostId, load, allowed, room, warm, lacks_image: lacksImage }: CandidateRow): Candidate {
+function toCandidate({ host_id: hostId, load, allowed, room, warm, lacks_image: lacksImage, short_disk: shortDisk }: CandidateRow): Candidate {
   return {
     hostId,
     load,
     ...(allowed !== null && room !== null && { allowedBytes: allowed, roomBytes: room }),
     ...(warm && { hasWarm: true }),
     ...(lacksImage && { lacksImage }),
+    ...(shortDisk && { shortDisk }),
   };
 }
 

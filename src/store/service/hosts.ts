@@ -16,7 +16,7 @@ const BEAT = `insert into hosts as known (host_id) values ($1) on conflict (host
     exists (select from hosts other where other.host_id <> $1 and other.heard_at > clock_timestamp() - $2::float8 * interval '1 millisecond') as others`;
 const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
 const LIST = `select worker_id, host_id, address, fingerprint from host_workers w where expires_at > now() and case when $1::text is null
-    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null)
+    then not exists (select from hosts h where h.host_id = w.host_id and (h.draining_since is not null or (h.facts->'disk'->>'isShort')::boolean))
       and ($2::text[] is null or exists (select from hosts h where h.host_id = w.host_id and h.facts->'labels' ?& $2)) else host_id = $1 end order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */

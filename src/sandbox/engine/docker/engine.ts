@@ -13,6 +13,7 @@ import { checkpoint, checkpointsOf, removeCheckpoint, removeLoosePages, restoreC
 import { containersOf, create, inspect, move, removeContainer, removeEnded, stopContainer } from './containers.ts';
 import { attachToContainer } from './attach.ts';
 import { createCopyJobs } from './copy-jobs.ts';
+import { diskSpaceOf } from '../disk-space.ts';
 import { engineStatus, ignoring, mapped } from './errors.ts';
 import { askGvisorProgram } from './gvisor-program.ts';
 import { imageId, newestTemplateImage } from './images.ts';
@@ -37,6 +38,7 @@ export function createEngine(host: string | undefined): Engine {
   const calls = new Docker({ ...address(host), timeout: CALL_TIMEOUT_MS });
   const slow = new Docker({ ...address(host), timeout: MEMORY_TIMEOUT_MS });
   const streams = new Docker(address(host));
+  const dataDirectory = once(async () => (await engineFacts(calls)).dataDirectory);
 
   return {
     backend: 'docker',
@@ -81,6 +83,8 @@ export function createEngine(host: string | undefined): Engine {
     newestTemplateImage: (template) => newestTemplateImage(calls, template),
     processorCount: once(() => mapped('report its number of processors', async () => Number((await calls.info()).NCPU))),
     facts: () => engineFacts(calls),
+    // The directory of an engine on another machine may exist here, too.
+    ...(new URL(host ?? STANDARD_SOCKET).protocol === 'unix:' && { disk: async () => diskSpaceOf(await dataDirectory()) }),
     usage: (container) => usageOf(calls, container),
     volumeSizes: (installation) => volumeSizes(calls, installation),
   };

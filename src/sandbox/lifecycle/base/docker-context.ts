@@ -5,6 +5,7 @@ import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { BlobStore } from '../../../store/blobs/blob-store.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
+import type { HostDisk } from '../../../store/service/fleet.ts';
 import type { Store } from '../../../store/store.ts';
 import type { SandboxCapabilities } from '../../../contracts/host-facts.ts';
 import type { Connections } from './connections.ts';
@@ -37,6 +38,8 @@ export interface DockerContext {
   hostLabels: string[];
   /** Those of its engine; undefined where there are none. */
   runtimes: () => Promise<string[] | undefined>;
+  /** That of its engine; undefined where it is not known. */
+  disk: () => Promise<HostDisk | undefined>;
   fleet: Pick<Store['fleet'], 'candidates' | 'hosts'>;
   /** Those that wait for memory of hosts, and how long one may. */
   roomQueue: Store['roomQueue'];

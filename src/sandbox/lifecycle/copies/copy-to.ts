@@ -8,6 +8,7 @@ import { jobsOf } from '../base/engine-parts.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { destroy } from '../remove/destroy.ts';
 import { checkPlace } from '../room/place.ts';
+import { checkDisk } from '../room/wait-for-disk.ts';
 import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 import { bringBack } from '../rest/unarchive.ts';
 import { readStill } from './hold-still.ts';
@@ -44,6 +45,7 @@ async function copy(context: DockerContext, sandboxId: string, request: CopyRequ
   const options = { ...(request.options ?? source.options) };
   // What is in the archive may be copied on any host.
   if (source.state === 'archived') await checkPlace(context, { ...owner, mayMove: request.mayMove === true }, options);
+  else await checkDisk(context, owner, options);
   const row = await rowOfCopy(context, owner, options);
   const laidOut = await layOutCopy(context, sandboxId, row, request.processes === true);
   if (!(await isStillWanted(context, request, laidOut))) return undefined;

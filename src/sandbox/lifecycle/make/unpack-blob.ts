@@ -13,16 +13,23 @@ export async function unpackBlob(context: DockerContext, { blobId, sha256 }: Sto
   try {
     await jobsOf(context).unpack(content, to);
   } catch (error) {
-    if (isFailure(error, 'BLOB_NOT_FOUND')) throw damaged('it is not in the blob store');
-    // What is damaged may also fail to unpack; its digest tells the reason better.
-    if (isFailure(error, 'DOCKER_FAILED') && (await digestOf(blobs.get(blobId))) !== sha256) throw damaged('its digest does not match');
-    throw error;
+    // What is damaged may also fail to unpack; the blob tells the reason better.
+    const isTheBlob = isFailure(error, 'BLOB_NOT_FOUND') || isFailure(error, 'DOCKER_FAILED');
+    const problem = isTheBlob ? await problemOf(context, blobId, sha256) : undefined;
+    throw problem === undefined ? error : damaged(problem);
   }
-  if (meter.sha256() !== sha256) throw damaged('its digest does not match');
+  if (meter.sha256() !== sha256) throw damaged(DIFFERS);
 }
 
-async function digestOf(content: AsyncIterable<Buffer>): Promise<string> {
+const DIFFERS = 'its digest does not match';
+
+async function problemOf({ blobs }: DockerContext, blobId: string, sha256: string): Promise<string | undefined> {
   const meter = new Meter();
-  for await (const _chunk of meter.through(content));
-  return meter.sha256();
+  try {
+    for await (const _chunk of meter.through(blobs.get(blobId)));
+  } catch (error) {
+    if (isFailure(error, 'BLOB_NOT_FOUND')) return 'it is not in the blob store';
+    throw error;
+  }
+  return meter.sha256() === sha256 ? undefined : DIFFERS;
 }

@@ -25,6 +25,7 @@ export async function fillPool(context: DockerContext, { options, size }: WarmPo
     if (taken.has(slot)) continue;
     const sandboxId = `sbx_warm_${randomBytes(8).toString('hex')}`;
     const names = { containerName: containerNameOf(installation, sandboxId), volumeName: volumeNameOf(installation, sandboxId) };
+    if ((await context.disk())?.isShort) break;
     if (!(await hasRoom(() => poolRows.add({ sandboxId, hostId, ...names, options: { ...options } }, { key, slot })))) break;
   }
   for (const row of await poolRows.list(hostId, key)) {

@@ -1,7 +1,7 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { Config } from '../../../platform/config.ts';
 import { readMemoryShare } from '../../../platform/read-memory-share.ts';
-import type { HostFacts } from '../../../store/service/fleet.ts';
+import type { HostDisk, HostFacts } from '../../../store/service/fleet.ts';
 import type { Engine, EngineFacts } from '../../engine/engine.ts';
 
 type Facts = Omit<HostFacts, 'version'>;
@@ -18,6 +18,11 @@ export function factsOf({ runtimes, memoryBytes, cpus }: Pick<EngineFacts, 'runt
     ...(allowedBytes !== undefined && { allowedBytes }),
     ...(labels.length > 0 && { labels }),
   };
+}
+
+/** As part of the facts. */
+export function diskIn(disk: HostDisk | undefined): Pick<Facts, 'disk'> {
+  return disk ? { disk } : {};
 }
 
 /** Those of the images that the engine has. */

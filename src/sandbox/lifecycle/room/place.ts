@@ -4,15 +4,17 @@ import type { Candidate } from '../../../store/service/fleet.ts';
 import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
-import { fitsHere, rowOf, sendAway, wantedFor, type Leaving } from './send-away.ts';
+import { rowOf } from './row-of.ts';
+import { fitsHere, haveDisk, sendAway, wantedFor, type Leaving } from './send-away.ts';
+import { checkDisk } from './wait-for-disk.ts';
 import { neededBytes, waitForRoom } from './wait-for-room.ts';
 
 /** A sandbox is made where it was asked for, unless this host is fuller than the emptiest one by more than this part of its memory. */
 const SLACK = 0.1;
 
 /**
- * Decides whether a sandbox that is on no host is made here. While no other host is there, and this one has what is needed, this costs nothing.
- * @throws SANDBOX_UNREACHABLE with another host, which is to make it; NO_HOST when all that are there are being drained or lack the runtime; HOST_FULL when none has
+ * Decides whether a sandbox that is on no host is made here. While no other host is there, and this one has what is needed, this costs no statement.
+ * @throws HOST_DISK_FULL, HOST_DISK_WAIT_OVER; SANDBOX_UNREACHABLE with another host, which is to make it; NO_HOST when all that are there are being drained or lack the runtime; HOST_FULL when none has
  * the memory for it now; HOST_WAIT_OVER; SANDBOX_TOO_LARGE; NO_FITTING_HOST, HOSTS_AWAY
  * @returns a sandbox that rests here and has to be archived, so that the host can have it that the error names
  */
@@ -20,9 +22,13 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
   const { fleet, lease, hostId, lostAfterMs } = context;
   if (!(await fitsHere(context, options))) return sendAway(context, owner, options);
   const { isDraining, hasOthers } = lease.state();
-  if (!owner.mayMove || (!isDraining && !hasOthers)) return undefined;
+  if (!owner.mayMove || (!isDraining && !hasOthers)) {
+    await checkDisk(context, owner, options);
+    return undefined;
+  }
   const { sandboxId } = owner;
-  const all = await fleet.candidates(wantedFor(context, owner, options), lostAfterMs);
+  const known = await withOwnDisk(context, await fleet.candidates(wantedFor(context, owner, options), lostAfterMs));
+  const all = await haveDisk(context, owner, options, known);
   const candidates = all.filter(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options));
   const [first] = candidates;
   if (!first) {
@@ -32,6 +38,16 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
   const own = candidates.find((candidate) => candidate.hostId === hostId);
   if (own && isAsGood(own, first)) return undefined;
   throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
+}
+
+/** What this host has said of its disk is older than what this process knows. */
+async function withOwnDisk({ disk, hostId }: DockerContext, candidates: Candidate[]): Promise<Candidate[]> {
+  const own = await disk();
+  if (own === undefined) return candidates;
+  return candidates.map(({ shortDisk, ...candidate }) => {
+    const known = candidate.hostId === hostId ? (own.isShort ? own : undefined) : shortDisk;
+    return { ...candidate, ...(known && { shortDisk: known }) };
+  });
 }
 
 /** Of two that are equal but for their load, the one that was asked saves the way to the other one. */

@@ -6,6 +6,8 @@ import type { Candidate, HostFacts, KnownHost, Wanted } from '../../../store/ser
 import { elsewhereFailure, elsewhereOf } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
+import { rowOf } from './row-of.ts';
+import { waitForDisk } from './wait-for-disk.ts';
 import { neededBytes, waitForRoom } from './wait-for-room.ts';
 
 /** Hosts that an error names. */
@@ -36,17 +38,18 @@ export interface Leaving {
 /**
  * Finds the host for a sandbox that this one may not have. One that is on a host which is there stays on it, unless it rests here and another one can have it.
  * @throws SANDBOX_UNREACHABLE with the host that is to have it; NO_FITTING_HOST when none is known; HOSTS_AWAY when those that are known take none now; HOST_FULL,
- * HOST_WAIT_OVER, SANDBOX_TOO_LARGE for a caller that can ask another host
+ * HOST_WAIT_OVER, HOST_DISK_FULL, HOST_DISK_WAIT_OVER, SANDBOX_TOO_LARGE for a caller that can ask another host
  */
 export async function sendAway(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<Leaving | undefined> {
   const { fleet, hostId, lostAfterMs } = context;
   const row = await rowOf(context, owner);
   if (row && (await staysOn(context, row))) return undefined;
   const wanted = { ...wantedFor(context, owner, options), ...(row && { leaves: row.hostId }) };
-  const all = await fleet.candidates(wanted, lostAfterMs);
+  const known = await fleet.candidates(wanted, lostAfterMs);
   // A worker of this host has said that it has what this process does not know of.
-  if (all.some((candidate) => candidate.hostId === hostId)) return undefined;
+  if (known.some((candidate) => candidate.hostId === hostId)) return undefined;
   const isHere = row !== undefined && row.state !== 'archived' && row.hostId === hostId;
+  const all = isHere ? known.filter(({ shortDisk }) => !shortDisk) : await haveDisk(context, owner, options, known);
   const chosen = chooseFrom(all, owner, options);
   if (!chosen && isHere) return undefined;
   if (!chosen) throw await (all.length === 0 ? refusal(context, owner.sandboxId, needsOf(options)) : waitForRoom(context, owner, options, all));
@@ -54,6 +57,14 @@ export async function sendAway(context: DockerContext, owner: SandboxOwner, opti
   const to = elsewhereFailure({ sandboxId: owner.sandboxId, host: chosen.hostId, waitMs: lostAfterMs }, hostId, why);
   if (!isHere) throw to;
   return { sandboxId: row.sandboxId, to };
+}
+
+/** Those that have disk for it. @throws HOST_DISK_FULL, HOST_DISK_WAIT_OVER when there are only others */
+export async function haveDisk(context: DockerContext, owner: SandboxOwner, options: SandboxOptions, candidates: Candidate[]): Promise<Candidate[]> {
+  const able = candidates.filter(({ shortDisk }) => !shortDisk);
+  const [first] = candidates;
+  if (able.length === 0 && first?.shortDisk) throw await waitForDisk(context, owner, options, { hostId: first.hostId, disk: first.shortDisk });
+  return able;
 }
 
 /** The first one with room. Who cannot ask another host later waits on the first of all. */
@@ -79,11 +90,6 @@ export function wantedFor({ pools }: Pick<DockerContext, 'pools'>, { sandboxId, 
     ...(template !== undefined && pools.keyFor(options) !== undefined && { warmOf: template }),
     ...needsOf(options),
   };
-}
-
-/** A conversation may have a sandbox with another id. */
-export async function rowOf({ rows }: DockerContext, { sandboxId, conversationId }: SandboxOwner): Promise<SandboxRow | undefined> {
-  return (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? rows.get(sandboxId);
 }
 
 async function refusal({ fleet, lostAfterMs }: DockerContext, sandboxId: string, needs: HostNeeds): Promise<Error> {

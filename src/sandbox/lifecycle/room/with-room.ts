@@ -44,11 +44,27 @@ async function giveUpWarm(context: DockerContext, { neededMb, promisedMb, allowe
 
 /** Joins the queue for memory, or keeps its place. Returns the error that tells the caller when to ask again, or that it must not. */
 export async function queueForRoom(context: DockerContext, asking: Asking, full: ErrorValues<'HOST_FULL'>): Promise<Error> {
-  const { roomQueue, hostId, hostWaitMs } = context;
-  const { sandboxId, conversationId, tenantId, runtime, labels, anywhere } = asking;
+  const { sandboxId } = asking;
   const waits = waitsIn(full);
   const { neededMb, host, promisedMb, allowedMb } = waits;
   if (neededMb > allowedMb) return failure('SANDBOX_TOO_LARGE', { sandboxId, neededMb, host, allowedMb });
+  return joinQueue(context, asking, waits, {
+    again: failure('HOST_FULL', { ...full, sandboxId }),
+    over: (waited) => failure('HOST_WAIT_OVER', { sandboxId, waited, neededMb, host, promisedMb, allowedMb }),
+  });
+}
+
+interface QueueErrors {
+  /** It is to ask again; when, is added. */
+  again: ReturnType<typeof failure>;
+  /** It has waited for so many seconds. */
+  over(waited: number): Error;
+}
+
+/** Joins the queue, or keeps its place, and tells the conversation what it waits for. */
+export async function joinQueue(context: DockerContext, asking: Asking, waits: WaitsForRoom, errors: QueueErrors): Promise<Error> {
+  const { roomQueue, hostId, hostWaitMs } = context;
+  const { sandboxId, conversationId, tenantId, runtime, labels, anywhere } = asking;
   const waiter = conversationId ?? sandboxId;
   const { waitedMs, isNew } = await roomQueue.join({
     waiter,
@@ -61,12 +77,11 @@ export async function queueForRoom(context: DockerContext, asking: Asking, full:
   });
   if (waitedMs >= hostWaitMs) {
     await roomQueue.leave(waiter);
-    return failure('HOST_WAIT_OVER', { sandboxId, waited: Math.round(waitedMs / 1000), neededMb, host, promisedMb, allowedMb });
+    return errors.over(Math.round(waitedMs / 1000));
   }
   if (isNew) await tell(context, waiter, conversationId, waits);
-  const error = failure('HOST_FULL', { ...full, sandboxId });
-  const untilOver = Math.max(1, hostWaitMs - waitedMs);
-  return Object.assign(error, { values: { ...error.values, retryAfterMs: Math.min(untilOver, againAfter(waitedMs)) } });
+  const retryAfterMs = Math.min(Math.max(1, hostWaitMs - waitedMs), againAfter(waitedMs));
+  return Object.assign(errors.again, { values: { ...errors.again.values, retryAfterMs } });
 }
 
 /** The log of the conversation says it once for each wait. */
@@ -75,7 +90,7 @@ async function tell({ roomQueue, events, log }: DockerContext, waiter: string, c
     if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.waiting', data: waits }]);
     await roomQueue.told(waiter);
   } catch (error) {
-    log.warn({ conversationId, err: error }, 'the log of the conversation does not say that it waits for memory');
+    log.warn({ conversationId, err: error }, 'the log of the conversation does not say that its sandbox waits');
   }
 }
 

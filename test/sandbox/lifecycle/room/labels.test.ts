@@ -46,6 +46,7 @@ function world(
     runtimes: async () => runtimes,
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
+    disk: async () => undefined,
     lease: { state: () => ({ isDraining: false, hasOthers: others.length > 0 }) },
     hosts: { lostSince: async () => (isLost ? '2026-01-01T00:00:00.000Z' : undefined) },
     fleet: {

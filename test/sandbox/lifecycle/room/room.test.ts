@@ -28,6 +28,7 @@ function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates 
     pools: { keyFor: ({ template }: SandboxOptions) => template },
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
+    disk: async () => undefined,
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
     lease: { state: () => ({ isDraining: false, hasOthers: true }) },
     fleet: { candidates: async () => candidates },
