@@ -1,8 +1,29 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
-import type { SandboxArchive, SnapshotRow } from './sandbox-rows.ts';
-import type { Store } from './store.ts';
+import type { SandboxArchive, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
+
+/** Copies of sandboxes. */
+export interface SnapshotRows {
+  /** False when the sandbox already has a snapshot of that name. */
+  insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;
+  /** Marks it as complete; undefined when it was removed meanwhile. */
+  finish(snapshotId: string, memoryVolume: string | undefined): Promise<SnapshotRow | undefined>;
+  get(snapshotId: string): Promise<SnapshotRow | undefined>;
+  /** The oldest first, including unfinished ones. */
+  list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
+  /** Returns what it was; undefined when there is none. */
+  remove(snapshotId: string): Promise<SnapshotRow | undefined>;
+  /** Those of all hosts that are to be removed: without a name, and too old or of a sandbox that is gone; and those that were not finished in time. */
+  over(after: { maxAgeMs: number; unfinishedMs: number }): Promise<SnapshotRow[]>;
+  /** Those of a host that are not in the blob store, and that nobody stores at present. The oldest first. */
+  unstored(hostId: string): Promise<SnapshotRow[]>;
+  /** Begins to store one; others leave it alone for a minute, or for as long as it is said that it continues. Undefined when there is nothing to do. */
+  beginStoring(snapshotId: string): Promise<SnapshotRow | undefined>;
+  keepStoring(snapshotId: string): Promise<void>;
+  /** Names its blobs. False when it was removed meanwhile, or has others. */
+  store(snapshotId: string, parts: SandboxArchive): Promise<boolean>;
+}
 
 const COLUMNS = 'snapshot_id, sandbox_id, tenant_id, name, ready, host_id, volume_name, memory_volume, stored, options, created_at';
 
@@ -37,7 +58,7 @@ const OVER = `select ${COLUMNS} from snapshots n where case when ready
 const LIST = `select ${COLUMNS} from snapshots where ($1::text is null or sandbox_id = $1) and ($2::text is null or tenant_id = $2)
   and ($3::text is null or host_id = $3) order by created_at, snapshot_id`;
 
-export function createSnapshots({ database }: { database: Database }): Store['snapshots'] {
+export function createSnapshots({ database }: { database: Database }): SnapshotRows {
   return {
     async insert({ snapshotId, sandboxId, tenantId, name, hostId, volumeName, options }) {
       const values = [snapshotId, sandboxId, tenantId, name ?? null, hostId, volumeName, toJsonText(options)];

@@ -18,7 +18,8 @@ import type { KeptPluginReport, PluginReport, PluginSettings, PluginShelf } from
 import type { MemoryRows } from './memory/memory.ts';
 import type { SignInRows } from './sign-ins/sign-ins.ts';
 import type { CallResult, ClaimResult, NewMethodCall, NewToolCall, ToolCallRow } from './tool-call-rows.ts';
-import type { SandboxArchive, SandboxPlace, SandboxRows, SandboxState, SandboxTotals, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
+import type { SandboxPlace, SandboxRows, SandboxState, SandboxTotals } from './sandbox-rows.ts';
+import type { SnapshotRows } from './snapshots.ts';
 
 /** An event to append; the store adds `seq`, `at` and the conversation. */
 export interface NewEvent {
@@ -230,26 +231,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
   memory: MemoryRows;
   /** Where users are signed in at MCP servers. */
   signIns: SignInRows;
-  snapshots: {
-    /** False when the sandbox already has a snapshot of that name. */
-    insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;
-    /** Marks it as complete; undefined when it was removed meanwhile. */
-    finish(snapshotId: string, memoryVolume: string | undefined): Promise<SnapshotRow | undefined>;
-    get(snapshotId: string): Promise<SnapshotRow | undefined>;
-    /** The oldest first, including unfinished ones. */
-    list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
-    /** Returns what it was; undefined when there is none. */
-    remove(snapshotId: string): Promise<SnapshotRow | undefined>;
-    /** Those of all hosts that are to be removed: without a name, and too old or of a sandbox that is gone; and those that were not finished in time. */
-    over(after: { maxAgeMs: number; unfinishedMs: number }): Promise<SnapshotRow[]>;
-    /** Those of a host that are not in the blob store, and that nobody stores at present. The oldest first. */
-    unstored(hostId: string): Promise<SnapshotRow[]>;
-    /** Begins to store one; others leave it alone for a minute, or for as long as it is said that it continues. Undefined when there is nothing to do. */
-    beginStoring(snapshotId: string): Promise<SnapshotRow | undefined>;
-    keepStoring(snapshotId: string): Promise<void>;
-    /** Names its blobs. False when it was removed meanwhile, or has others. */
-    store(snapshotId: string, parts: SandboxArchive): Promise<boolean>;
-  };
+  snapshots: SnapshotRows;
   /** Resources that sandboxes used, kept for a day. */
   samples: {
     /** Skips sandboxes that were measured within `apartMs`, and removes samples that are older than a day. */

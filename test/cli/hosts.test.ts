@@ -32,9 +32,10 @@ test('hosts are listed and shown, drained, resumed and removed', async () => {
   await store.fleet.describe('a', { version: '9.9.9', runtimes: ['runc', 'runsc'], memoryBytes: 4 * 2 ** 30, cpus: 2 });
   await sandboxOn('a', 'sbx_1');
   const [head, row] = (await line(['ls'])).out.split('\n');
-  expect(head).toMatch(/^HOST {2}STATE {2}SANDBOXES {2}MEMORY +VERSION {2}HEARD$/);
-  expect(row).toMatch(/^a +there +1 +0 of 4096 MB +9\.9\.9 /);
+  expect(head).toMatch(/^HOST {2}STATE {2}SANDBOXES {2}MEMORY +DISK +VERSION {2}HEARD$/);
+  expect(row).toMatch(/^a +there +1 +0 of 4096 MB +unknown +9\.9\.9 /);
   expect((await line(['show', 'a'])).out).toContain('version 9.9.9, 2 processors, runtimes runc, runsc\n');
+  expect((await line(['show', 'a'])).out).toContain('disk of its engine: unknown\n');
   expect(JSON.parse((await line(['show', 'a', '--json'])).out)).toMatchObject({ hostId: 'a', isThere: true, sandboxes: { stopped: 1 } });
 
   expect(await line(['drain', 'a', '--no-wait'])).toMatchObject({

@@ -136,6 +136,15 @@ test('the fence and the plugins behind it are told, by the name of the plugin an
   expect(await report()).toMatchObject({ plugins: { plugins: [{ state: 'left-alone' }] } });
 });
 
+test('the disks of hosts are told, those that are known', async () => {
+  const disk = { freeBytes: 10, totalBytes: 100, againBytes: 20, isShort: true };
+  for (const host of ['told', 'silent-about-it']) await parts.store.hosts.beat(host, 60_000);
+  await parts.store.fleet.describe('told', { version: '1', runtimes: [], disk });
+  await parts.store.fleet.describe('silent-about-it', { version: '1', runtimes: [] });
+  const rendered = (await createWorkerMetrics(parts).render()).split('\n').filter((line) => line.startsWith('longshore_host_disk'));
+  expect(rendered).toEqual(['free_bytes{host="told"} 10', 'total_bytes{host="told"} 100', 'short{host="told"} 1'].map((end) => `longshore_host_disk_${end}`));
+});
+
 test('metrics and health are served while Postgres answers, and say so when it does not', async () => {
   const metrics = createWorkerMetrics(parts);
   let here = true;

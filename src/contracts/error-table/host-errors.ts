@@ -40,7 +40,7 @@ export const HOST_ERRORS = {
   },
   HOST_DISK_WAIT_OVER: {
     message:
-      'Sandbox "{sandboxId}" has waited {waited} s for disk (LONGSHORE_HOST_WAIT): host "{host}" has {freeMb} MB free, and takes new sandboxes again with {leastMb} MB. Remove images, snapshots and sandboxes that nobody needs there (docker system df), add a host, or lower LONGSHORE_MIN_FREE_DISK',
+      'Sandbox "{sandboxId}" has waited {waited} s for disk (LONGSHORE_HOST_WAIT): host "{host}" has {freeMb} MB free, and takes new sandboxes again with {leastMb} MB. Remove unused images, snapshots and sandboxes there (docker system df), add a host, or lower LONGSHORE_MIN_FREE_DISK',
     httpStatus: 503,
     retryable: false,
   },

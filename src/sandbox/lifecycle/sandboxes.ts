@@ -14,7 +14,6 @@ import type { Store } from '../../store/store.ts';
 import { resolveReferences } from '../api/references.ts';
 import type { OpenedSandbox, WorkerHandle, SandboxOwner } from '../api/sandbox.ts';
 import type { BackUpOptions, Sandboxes } from '../api/host-sandboxes.ts';
-import type { SnapshotInfo } from '../api/snapshots.ts';
 import { checkedHandle } from '../options/checked-handle.ts';
 import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
@@ -41,8 +40,7 @@ import { withRoom } from './room/with-room.ts';
 import { createOwnDisk } from './room/own-disk.ts';
 import { createOwnRuntimes } from './room/own-runtimes.ts';
 import { checkPlace } from './room/place.ts';
-import { checkFits, fitsHere, sendAway } from './room/send-away.ts';
-import { checkDisk } from './room/wait-for-disk.ts';
+import { checkFits } from './room/send-away.ts';
 import { evacuate } from './rest/evacuate.ts';
 import { claimWarm } from './pool/claim-warm.ts';
 import { keepWarm } from './pool/keep-warm.ts';
@@ -52,10 +50,10 @@ import { removeIdleHolder } from './base/holder.ts';
 import { createOpeners } from './base/openers.ts';
 import { reap } from './reap/reap.ts';
 import { removeSnapshot } from './remove/remove-snapshot.ts';
-import { restoreSnapshot } from './copies/restore.ts';
+import { findToRestore, restoreSnapshot } from './copies/restore.ts';
 import { setEgress } from './set-egress.ts';
-import { snapshot, toInfo } from './copies/snapshot.ts';
-import { storeNew, storeSnapshots } from './copies/store-snapshot.ts';
+import { toInfo } from './copies/snapshot.ts';
+import { snapshotAndStore, storeSnapshots } from './copies/store-snapshot.ts';
 import { stop } from './rest/stop.ts';
 import { undo } from './remove/undo.ts';
 import { withdraw, withdrawUnseen } from './remove/withdraw.ts';
@@ -187,19 +185,9 @@ function hostIn(
   };
 }
 
-/** Stores it when others may change the sandbox again. */
-async function snapshotAndStore(context: DockerContext, sandboxId: string, options: { name?: string }): Promise<SnapshotInfo> {
-  const made = await context.inTurn(sandboxId, () => snapshot(context, sandboxId, options));
-  await storeNew(context, made.snapshotId);
-  return toInfo((await context.snapshots.get(made.snapshotId)) ?? made);
-}
-
 async function restoreAndOpen(context: DockerContext, snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox> {
   checkId(owner.sandboxId);
-  const found = await context.snapshots.get(snapshotId);
-  if (!found?.ready || found.tenantId !== owner.tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
-  if (!(await fitsHere(context, found.options))) await sendAway(context, owner, found.options);
-  await checkDisk(context, owner, found.options);
+  const found = await findToRestore(context, snapshotId, owner);
   await restoreSnapshot(context, found, owner);
   try {
     return await openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');

@@ -15,9 +15,12 @@ const BEAT = `insert into hosts as known (host_id) values ($1) on conflict (host
   returning draining_since is not null as draining,
     exists (select from hosts other where other.host_id <> $1 and other.heard_at > clock_timestamp() - $2::float8 * interval '1 millisecond') as others`;
 const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
-const LIST = `select worker_id, host_id, address, fingerprint from host_workers w where expires_at > now() and case when $1::text is null
-    then not exists (select from hosts h where h.host_id = w.host_id and (h.draining_since is not null or (h.facts->'disk'->>'isShort')::boolean))
-      and ($2::text[] is null or exists (select from hosts h where h.host_id = w.host_id and h.facts->'labels' ?& $2)) else host_id = $1 end order by worker_id`;
+/** Those with too little disk only where all have. */
+const LIST = `with found as (select worker_id, host_id, address, fingerprint,
+    coalesce((select (h.facts->'disk'->>'isShort')::boolean from hosts h where h.host_id = w.host_id), false) as short from host_workers w where expires_at > now() and case when $1::text is null
+    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null)
+      and ($2::text[] is null or exists (select from hosts h where h.host_id = w.host_id and h.facts->'labels' ?& $2)) else host_id = $1 end)
+  select worker_id, host_id, address, fingerprint from found where $1::text is not null or not short or not exists (select from found f where not f.short) order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */
 const AUTHORITY = 'the hosts';

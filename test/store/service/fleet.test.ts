@@ -59,6 +59,28 @@ test('a host that is being drained, is silent, says nothing of itself or lacks t
   expect(await candidates()).toHaveLength(2);
 });
 
+test('a host that is short of disk is named as such, and gets no work that any host may do while another one is there', async () => {
+  const [short, free] = [name('short'), name('free')];
+  const [one, other] = [newId('sbx'), newId('sbx')];
+  await hosts({ [short]: GIB, [free]: GIB });
+  const disk = { freeBytes: 1, totalBytes: GIB, againBytes: 20, isShort: true };
+  await store.fleet.describe(short, { version: '1', runtimes: ['runc'], memoryBytes: GIB, disk });
+  await store.fleet.describe(free, { version: '1', runtimes: ['runc'], memoryBytes: GIB, disk: { ...disk, freeBytes: 30, isShort: false } });
+  expect(await candidates()).toEqual(
+    expect.arrayContaining([expect.not.objectContaining({ shortDisk: expect.anything() }), expect.objectContaining({ hostId: short, shortDisk: disk })]),
+  );
+  expect(await store.fleet.disks(LOST_MS)).toEqual([
+    { hostId: free, ...disk, freeBytes: 30, isShort: false },
+    { hostId: short, ...disk },
+  ]);
+  await store.hosts.announce({ workerId: one, hostId: short, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
+  expect(await store.hosts.list()).toMatchObject([{ workerId: one }]);
+  await store.hosts.announce({ workerId: other, hostId: free, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
+  expect(await store.hosts.list()).toMatchObject([{ workerId: other }]);
+  expect(await store.hosts.list(short)).toMatchObject([{ workerId: one }]);
+  for (const workerId of [one, other]) await store.hosts.withdraw(workerId);
+});
+
 test('a host has all labels that a sandbox needs, or does not get it', async () => {
   const [none, one, both] = [name('none'), name('one'), name('both')];
   await hosts({ [none]: GIB, [one]: GIB, [both]: GIB });
@@ -111,6 +133,26 @@ test('a worker learns with each beat whether its host is being drained, and whet
   expect(await store.hosts.beat(own, LOST_MS)).toMatchObject({ isDraining: false, hasOthers: true });
   await store.fleet.setDraining(own, true);
   expect(await store.hosts.beat(own, LOST_MS)).toMatchObject({ isDraining: true });
+});
+
+test('a host whose snapshots are in the blob store is forgotten, and they stay; others keep it', async () => {
+  const host = name('host');
+  await hosts({ [host]: GIB });
+  const [snapshotId, sandboxId] = [newId('snap'), newId('sbx')];
+  await store.snapshots.insert({ snapshotId, sandboxId, tenantId: 'default', name: 'kept', hostId: host, volumeName: 'v', options: {} });
+  await store.snapshots.finish(snapshotId, undefined);
+  expect(await store.fleet.hosts(LOST_MS, host)).toMatchObject([{ snapshots: 1, unstored: 1 }]);
+  expect((await store.snapshots.unstored(host)).map((row) => row.snapshotId)).toEqual([snapshotId]);
+  expect(await store.fleet.forget(host, -LOST_MS)).toBe(false);
+  const stored = { files: { blobId: `blob-${snapshotId}`, bytes: 1, sha256: 'f'.repeat(64) } };
+  expect(await store.snapshots.store(snapshotId, stored)).toBe(true);
+  expect(await store.snapshots.store(snapshotId, stored)).toBe(false);
+  expect(await store.snapshots.beginStoring(snapshotId)).toBeUndefined();
+  expect(await store.backups.blobIds()).toEqual([`blob-${snapshotId}`]);
+  expect(await store.fleet.hosts(LOST_MS, host)).toMatchObject([{ snapshots: 1, unstored: 0 }]);
+  expect(await store.fleet.forget(host, -LOST_MS)).toBe(true);
+  expect(await store.snapshots.remove(snapshotId)).toMatchObject({ snapshotId, stored });
+  expect(await store.snapshots.remove(snapshotId)).toBeUndefined();
 });
 
 test('a host is forgotten only when it is silent and nothing is on it', async () => {

@@ -245,3 +245,24 @@ test('one that waits for a host with labels is passed by others on hosts that la
   await expect(make(both)).rejects.toMatchObject(refused(1));
   await make(both, { conversationId });
 });
+
+test('who waits for disk keeps nobody from memory, and leaves the line with the sandbox, whatever it is made of', async () => {
+  const limited = await host(2);
+  const disk = { freeMb: 100, leastMb: 1280 };
+  const [fresh, archived] = [await newConversation(store), await newConversation(store)];
+  const packed = await make(limited, { conversationId: archived });
+  await change(packed, 'archived');
+  for (const waiter of [fresh, archived]) await store.roomQueue.join({ waiter, conversationId: waiter, tenantId: 'default', waits: { ...WAITS, disk } });
+  const waits = async (id: string) => (await store.conversations.get(id))?.status.waitsForRoom;
+  expect([await waits(fresh), await waits(archived)]).toEqual([
+    { ...WAITS, disk },
+    { ...WAITS, disk },
+  ]);
+  await make(limited);
+  const unlimited = await host(undefined);
+  await make(unlimited, { conversationId: fresh });
+  expect(await waits(fresh)).toBeUndefined();
+  const row = (await store.sandboxes.ofConversation(archived))!;
+  await store.sandboxes.change(row.sandboxId, row.generation, { state: 'stopped', hostId: unlimited });
+  expect(await waits(archived)).toBeUndefined();
+});

@@ -7,10 +7,21 @@ import { canCopyMemory } from '../base/can-copy-memory.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import type { CopyPlace } from '../../engine/engine.ts';
 import { containerNameOf } from '../../engine/labels.ts';
+import { fitsHere, sendAway } from '../room/send-away.ts';
+import { checkDisk } from '../room/wait-for-disk.ts';
 import { discard, layOut, type LaidOut, type Parts } from '../make/lay-out.ts';
 import { partsOfSnapshot } from '../make/parts-of-snapshot.ts';
 
 export type NewRow = Omit<Parameters<Store['sandboxes']['ensure']>[0], 'state' | 'volumeName' | 'fence'> & { fence: number };
+
+/** The snapshot, if it is complete and the owner's, and this host may have its sandbox. */
+export async function findToRestore(context: DockerContext, snapshotId: string, owner: SandboxOwner): Promise<SnapshotRow> {
+  const found = await context.snapshots.get(snapshotId);
+  if (!found?.ready || found.tenantId !== owner.tenantId) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+  if (!(await fitsHere(context, found.options))) await sendAway(context, owner, found.options);
+  await checkDisk(context, owner, found.options);
+  return found;
+}
 
 /**
  * Makes a sandbox from a snapshot: `hibernated` when the processes could be restored too, else `stopped`. The row is made after all files are copied, so no

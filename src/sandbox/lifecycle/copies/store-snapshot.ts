@@ -1,10 +1,12 @@
 import { addAbortSignal } from 'node:stream';
 import { failure } from '../../../contracts/errors.ts';
 import type { SandboxArchive, SnapshotRow } from '../../../store/sandbox-rows.ts';
+import type { SnapshotInfo } from '../../api/snapshots.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
 import { removeSnapshot } from '../remove/remove-snapshot.ts';
+import { snapshot, toInfo } from './snapshot.ts';
 
 const KEEP_EVERY_MS = 20_000;
 
@@ -21,8 +23,15 @@ export async function storeSnapshots(context: DockerContext, signal: AbortSignal
   }
 }
 
-/** Stores one that was just made. It is complete without that: a worker of this host tries again. */
-export async function storeNew(context: DockerContext, snapshotId: string): Promise<void> {
+/** Copies a sandbox, and stores the copy when others may change the sandbox again. */
+export async function snapshotAndStore(context: DockerContext, sandboxId: string, options: { name?: string }): Promise<SnapshotInfo> {
+  const made = await context.inTurn(sandboxId, () => snapshot(context, sandboxId, options));
+  await storeNew(context, made.snapshotId);
+  return toInfo((await context.snapshots.get(made.snapshotId)) ?? made);
+}
+
+/** The snapshot is complete without that: a worker of this host tries again. */
+async function storeNew(context: DockerContext, snapshotId: string): Promise<void> {
   try {
     if (await hasOtherHosts(context)) await storeSnapshot(context, snapshotId);
   } catch (error) {

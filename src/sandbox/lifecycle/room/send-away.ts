@@ -49,10 +49,9 @@ export async function sendAway(context: DockerContext, owner: SandboxOwner, opti
   // A worker of this host has said that it has what this process does not know of.
   if (known.some((candidate) => candidate.hostId === hostId)) return undefined;
   const isHere = row !== undefined && row.state !== 'archived' && row.hostId === hostId;
-  const all = isHere ? known.filter(({ shortDisk }) => !shortDisk) : await haveDisk(context, owner, options, known);
-  const chosen = chooseFrom(all, owner, options);
+  const chosen = chooseFrom(known, owner, options);
   if (!chosen && isHere) return undefined;
-  if (!chosen) throw await (all.length === 0 ? refusal(context, owner.sandboxId, needsOf(options)) : waitForRoom(context, owner, options, all));
+  if (!chosen) throw await whyNone(context, owner, options, known);
   const why = `it needs a host that has ${wordsOf(needsOf(options))}, such as "${chosen.hostId}"`;
   const to = elsewhereFailure({ sandboxId: owner.sandboxId, host: chosen.hostId, waitMs: lostAfterMs }, hostId, why);
   if (!isHere) throw to;
@@ -67,8 +66,14 @@ export async function haveDisk(context: DockerContext, owner: SandboxOwner, opti
   return able;
 }
 
-/** The first one with room. Who cannot ask another host later waits on the first of all. */
-function chooseFrom(all: Candidate[], { mayMove }: SandboxOwner, options: SandboxOptions): Candidate | undefined {
+async function whyNone(context: DockerContext, owner: SandboxOwner, options: SandboxOptions, known: Candidate[]): Promise<Error> {
+  if (known.length === 0) return refusal(context, owner.sandboxId, needsOf(options));
+  return waitForRoom(context, owner, options, await haveDisk(context, owner, options, known));
+}
+
+/** The first one with disk and room. Who cannot ask another host later waits on the first of all that have disk. */
+function chooseFrom(known: Candidate[], { mayMove }: SandboxOwner, options: SandboxOptions): Candidate | undefined {
+  const all = known.filter(({ shortDisk }) => !shortDisk);
   return all.find(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options)) ?? (mayMove ? undefined : all[0]);
 }
 

@@ -127,7 +127,7 @@ test('the longest wait ends with an error that says what to do', async () => {
     code: 'HOST_DISK_WAIT_OVER',
     retryable: false,
     message:
-      'Sandbox "sbx_1" has waited 60 s for disk (LONGSHORE_HOST_WAIT): host "here" has 900 MB free, and takes new sandboxes again with 1280 MB. Remove images, snapshots and sandboxes that nobody needs there (docker system df), add a host, or lower LONGSHORE_MIN_FREE_DISK',
+      'Sandbox "sbx_1" has waited 60 s for disk (LONGSHORE_HOST_WAIT): host "here" has 900 MB free, and takes new sandboxes again with 1280 MB. Remove unused images, snapshots and sandboxes there (docker system df), add a host, or lower LONGSHORE_MIN_FREE_DISK',
   });
   expect(calls).toEqual(['leave conv_1']);
 });
