@@ -38,8 +38,13 @@ interface Place {
   socket: string;
 }
 
-export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc }: { program?: string; runsc?: string | undefined } = {}): Promise<OwnEngine> {
-  const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
+/** @param under where its directory is made */
+export async function createOwnEngine({
+  program = ENGINE_PROGRAM,
+  runsc,
+  under = tmpdir(),
+}: { program?: string; runsc?: string | undefined; under?: string } = {}): Promise<OwnEngine> {
+  const directory = await mkdtemp(join(under, 'longshore-engine-'));
   const place: Place = { program, runsc, directory, socket: join(directory, 'docker.sock') };
   const host = `unix://${place.socket}`;
   const disposed = new AbortController();
