@@ -10,7 +10,7 @@ import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
 import type { Parent, Share, Spent } from './sub-agent.ts';
-import type { UsageTotals } from './usage.ts';
+import type { UsageTotals, UsedByTasks } from './usage.ts';
 
 export const CONVERSATION_WORKFLOW = 'conversation';
 
@@ -93,6 +93,8 @@ export interface KeptState {
   unknownCost?: true;
   /** Absent until an operator grants cost. */
   extraCostUsd?: number;
+  /** What tasks of plugins have used of the budget, as far as it is counted; absent: nothing. */
+  askedByTasks?: UsedByTasks;
   /** Where people reach the HTTP service; absent while no worker has said it. */
   serviceUrl?: string;
   /** The host that has the sandbox; absent while no worker of another host was asked for it. `waitMs`: after this time without an answer, it may be lost. */

@@ -64,7 +64,7 @@ function bench({ full = false } = {}) {
   const agents = new Map(['sailor', 'other', 'broken'].map((id) => [id, agent(id)]));
   const wake = async (conversationId: string, wakeId: string) => void woken.push(`${conversationId} ${wakeId}`);
   const answer = createAnswerTask({ store, registry, agents, wake } as never);
-  const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json> =>
+  const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json | undefined> =>
     answer({ pluginId: 'tides', tenantId: 'north', id: idOf(number), wish: { ...wish, conversationId } });
   const askAll = (tenantId: string) => answer({ pluginId: 'tides', tenantId, id: idOf(1), wish: { what: 'conversations' } });
   return { ask, askAll, entries, events, woken, did, fire: () => fireTimers({ store, wake } as never), store };

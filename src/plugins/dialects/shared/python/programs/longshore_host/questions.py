@@ -15,7 +15,7 @@ LARGEST = 1_000_000
 _DIALED = 'longshore:context'
 
 
-_NOBODY = 'the model and the conversation can be asked only during a call of a tool, or in a hook that is waited for; tasks and webhooks can only send'
+_NOBODY = 'this can be asked only during a call of a tool, or in a hook that is waited for'
 
 
 class QuestionFailed(RuntimeError):
