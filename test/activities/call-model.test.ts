@@ -107,12 +107,7 @@ describe('a model call', () => {
   });
 
   describe('of a conversation for which tasks of plugins have asked', () => {
-    const withTasks = createRegistry([
-      definePlugin({
-        id: 'tides',
-        tools: [defineTool({ id: 'look', description: 'Looks.', parameters: {}, isolation: 'own' as never, execute: async () => '' })],
-      }),
-    ]);
+    const withTasks = { ...registry, tools: registry.tools.map((tool) => ({ ...tool, isolation: 'own' as const })) };
     const asked = { inputTokens: 300, outputTokens: 40, costUsd: 0.5, unpricedCalls: 0 };
     async function beginWith(tasksMayUse: CallModelArgs['tasksMayUse']): Promise<CallModelArgs> {
       const args = await begin();

@@ -34,6 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         return REPLY
 
     monkeypatch.setattr(model, 'ask', answer)
+    monkeypatch.setattr(model, 'has_channel', lambda: True)
     return found
 
 
@@ -101,6 +102,7 @@ def test_an_answer_that_does_not_come_is_an_error_with_its_reason(monkeypatch: p
         raise QuestionFailed('the budget of cost of the conversation is used up')
 
     monkeypatch.setattr(model, 'ask', fail)
+    monkeypatch.setattr(model, 'has_channel', lambda: True)
     with pytest.raises(QuestionFailed, match=r'^the budget of cost of the conversation is used up$'):
         ask_during_a_call('agent', [OpenAIChatMessage.from_text('user', 'The tide?')])
 

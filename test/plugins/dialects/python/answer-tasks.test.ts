@@ -116,7 +116,7 @@ test('a question whose answer is not there yet is left for a later look, and the
 });
 
 test('what the model cannot be asked is refused with the reason', async () => {
-  const { work, given } = bench([[asks(1, 'model', 'conv_1', { messages: [] }), asks(2, 'model-name', '..'), asks(3, 'model-name', 'conv_1')]]);
+  const { work, given } = bench([[asks(1, 'model', 'conv_1', { messages: [] }), asks(2, 'model-name', 'a b'), asks(3, 'model-name', 'conv_1')]]);
   await work();
   expect(given[1]).toEqual({
     [idOf(1)]: { error: expect.stringMatching(/^the model cannot be asked this: /) as string },

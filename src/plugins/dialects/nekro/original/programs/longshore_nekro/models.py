@@ -91,8 +91,8 @@ class OpenAIResponse(SimpleNamespace):
 
 
 async def gen_openai_chat_response(model: str, messages: Any, **options: Any) -> OpenAIResponse:
-    """How the model samples and how long it may take is up to the agent. `chat_key`, which only Longshore has, names the conversation outside of a call. Raises an error
-    with the reason when the model is not asked."""
+    """How the model samples and how long it may take is up to the agent. `chat_key`, which only Longshore has, names the conversation outside of a call.
+    Raises an error with the reason when the model is not asked."""
     if options.get('base_url') or model not in (_MODEL, '', None):
         refuse('nekro_agent.services.agent.openai.gen_openai_chat_response with a model of its own')
     given = [message.to_dict() if isinstance(message, OpenAIChatMessage) else message for message in messages]

@@ -1,11 +1,11 @@
-"""Questions to the model of the agent: during a call through its channel, and outside of calls as tasks ask."""
+"""Questions to the model of the agent: during a call through its channel, and where nothing waits for the answer as tasks ask."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from longshore_host.calls import current
-from longshore_host.questions import QuestionFailed, ask
+from longshore_host.questions import QuestionFailed, ask, has_channel
 from longshore_host.tasks import tasks
 
 _NOT_NAMED = 'the model is asked for a conversation, whose budget counts it, and none is known here'
@@ -16,9 +16,9 @@ async def ask_model(what: str, *args: Any, conversation: Any, named_by: str) -> 
     call = current.get()
     known = '' if call is None else call.conversation_id
     named = str(conversation or '')
-    if call is not None and not call.over:
-        if named not in ('', known):
-            raise QuestionFailed(f'the conversation {named} is not the one of this call')
+    if call is not None and not call.over and named not in ('', known):
+        raise QuestionFailed(f'the conversation {named} is not the one of this call')
+    if has_channel():
         return await ask(what, *args)
     if not (named or known):
         raise QuestionFailed(f'{_NOT_NAMED}: outside of a call, name it with {named_by}=')

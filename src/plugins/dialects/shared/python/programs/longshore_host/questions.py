@@ -42,6 +42,12 @@ def take_channel(params: dict[str, Any]) -> Channel:
     return channel
 
 
+def has_channel() -> bool:
+    """Whether this task belongs to a request that may ask."""
+    taken = _channel.get()
+    return taken is not None and taken.given is not None
+
+
 async def ask(what: str, *args: Any) -> Any:
     """Asks the worker. Raises `QuestionFailed` with its reason when it does not answer."""
     taken = _channel.get()
