@@ -27,7 +27,7 @@ import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepP
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
 import { findAnswer, type AssistantEntry, type CallPart } from './step/store-answer.ts';
-import { askedByHooks, askedByTasks, isSpent } from './step/asked-of-model.ts';
+import { askedByHooks, askedByTasks, lackingIn } from './step/asked-of-model.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
 import { createStepHooks, type StepHooks } from '../tool-calls/hooks/step-hooks.ts';
@@ -74,16 +74,16 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
     try {
       const agent = findAgent(parts.agents, args.agentId);
       await prepare(parts, args, agent);
-      const { storageLimit = Infinity, conversationId } = args;
+      const { storageLimit, conversationId } = args;
       const [transcript, compactions, storedBytes, tasks] = await Promise.all([
         parts.store.transcript.read(conversationId),
         parts.store.compactions.list(conversationId),
-        storageLimit === Infinity ? 0 : parts.store.conversations.storedBytes(conversationId),
+        storageLimit === undefined ? 0 : parts.store.conversations.storedBytes(conversationId),
         askedByTasks(parts, args),
       ]);
       const stored = findAnswer(transcript, args.stepId);
-      if (!stored && storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
-      if (!stored && isSpent(args, tasks)) return { outcome: 'spent', ...tasks };
+      const lacking = stored ? undefined : lackingIn(args, storedBytes, tasks);
+      if (lacking) return { ...lacking, ...tasks };
       const entries = await noteAgentsMd(args, agent, { transcript, compactions, isAnswered: stored !== undefined });
       const dependencies = { ...parts, registry: await registryInConversation(parts, agent, args) };
       const received = await receive(dependencies, args, agent, { entries, isAnswered: stored !== undefined });

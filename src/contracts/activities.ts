@@ -11,7 +11,7 @@ import type { AsksForPlace, CountedTurn, NoPlace, PlaceActivities } from './plac
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
-import type { AskedByPlugins, ModelShare, Usage } from './usage.ts';
+import type { AskedByPlugins, LeftForPlugins, ModelShare, Usage } from './usage.ts';
 
 /** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
 export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
@@ -45,7 +45,7 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   auto?: true;
 }
 
-export interface CallModelArgs extends OfferLimits, AsksForPlace {
+export interface CallModelArgs extends OfferLimits, AsksForPlace, LeftForPlugins {
   conversationId: string;
   agentId: string;
   turnId: string;
@@ -60,10 +60,6 @@ export interface CallModelArgs extends OfferLimits, AsksForPlace {
   storageLimit?: number;
   /** Tokens that may still be used. Present for sub-agents, for which a step is not begun that would use more. */
   tokensLeft?: number;
-  /** What is left of the budget for what plugins in the step ask the model; what is absent in it is not limited. Absent from earlier versions: they may ask nothing. */
-  modelLeft?: ModelShare;
-  /** What tasks of plugins may use of the budget in all, with what is counted already. Absent for sub-agents, for which they may ask nothing, and from earlier versions. */
-  tasksMayUse?: ModelShare;
   /** The conversation has a budget of cost: a model whose price is not known is not called. */
   priceRequired?: true;
   /** The message whose `output`, which is in Postgres, the answer has to fit. Absent: that of the agent, if it has one. */

@@ -94,5 +94,13 @@ export interface ModelShare {
   costUsd?: number;
 }
 
+/** What plugins may use of the budget of a conversation for questions to the model. */
+export interface LeftForPlugins {
+  /** For those in the step. Absent from earlier versions: they may ask nothing. */
+  modelLeft?: ModelShare;
+  /** For their tasks in all, with what is counted already. Absent for sub-agents, for which they may ask nothing, and from earlier versions. */
+  tasksMayUse?: ModelShare;
+}
+
 /** `costUsd`: of the calls whose cost is known. */
 export type UsedByTasks = Pick<UsageTotals, 'inputTokens' | 'outputTokens' | 'unpricedCalls'> & { costUsd: number };

@@ -2,7 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
 import type { PlanItem } from '../contracts/plan/plan.ts';
 import type { EventData } from '../contracts/events.ts';
-import type { SavedStatus } from '../contracts/plugins/saved-status.ts';
+import type { LeftForPlugins } from '../contracts/usage.ts';
 import type { ForkedFrom } from '../contracts/forks/fork.ts';
 import type { WaitsForRoom } from '../contracts/hosts/room.ts';
 import type { ImportedFrom } from '../contracts/imports/import.ts';
@@ -199,7 +199,7 @@ function toConversation(row: Row): ConversationRow {
 }
 
 /** Without what the workflow has saved of the calls that wait, and for tasks of plugins. */
-function withoutCalls(saved: SavedStatus): ConversationStatus {
+function withoutCalls(saved: ConversationStatus & Pick<LeftForPlugins, 'tasksMayUse'>): ConversationStatus {
   const { waitingCalls: _, tasksMayUse: _ofTasks, ...status } = saved;
   return status;
 }

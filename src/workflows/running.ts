@@ -3,7 +3,7 @@ import { createTurns } from '../common/turns.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
-import type { SavedStatus } from '../contracts/plugins/saved-status.ts';
+import type { LeftForPlugins } from '../contracts/usage.ts';
 import { acceptMessage, saveStatus } from './activities.ts';
 import { tasksMayUse } from './state/asked-state.ts';
 import type { ConversationData } from './state/conversation-data.ts';
@@ -57,7 +57,7 @@ export function runConversation(data: ConversationData): RunningConversation {
   }
 
   /** What tasks may use is saved with the rest, and is no reason to save either. */
-  function statusToSave(): SavedStatus {
+  function statusToSave(): ConversationStatus & Pick<LeftForPlugins, 'tasksMayUse'> {
     saved = facts();
     return { ...statusOf(data, Date.now()), ...tasksMayUse(data, Date.now()) };
   }

@@ -1,4 +1,4 @@
-import type { CallModelArgs } from '../../contracts/activities.ts';
+import type { CallModelArgs, ModelOutcome } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
 import type { AskedByPlugins } from '../../contracts/usage.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
@@ -24,7 +24,13 @@ export async function askedByTasks({ registry, store }: Parts, args: CallModelAr
   return used ? { askedByTasks: used } : {};
 }
 
-/** Whether tasks have used what the workflow, which did not know of it, took to be left. */
-export function isSpent({ tasksMayUse: { tokens = Infinity, costUsd = Infinity } = {} }: CallModelArgs, { askedByTasks: used }: AskedByPlugins): boolean {
-  return used !== undefined && (used.inputTokens + used.outputTokens >= tokens || used.costUsd >= costUsd);
+/** What there is no more of: storage, or tokens and cost that tasks have used, which the workflow does not know. */
+export function lackingIn(
+  { storageLimit = Infinity, tasksMayUse: { tokens = Infinity, costUsd = Infinity } = {} }: CallModelArgs,
+  storedBytes: number,
+  { askedByTasks: used }: AskedByPlugins,
+): Extract<ModelOutcome, { outcome: 'exhausted' | 'spent' }> | undefined {
+  if (storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
+  const isSpent = used !== undefined && (used.inputTokens + used.outputTokens >= tokens || used.costUsd >= costUsd);
+  return isSpent ? { outcome: 'spent' } : undefined;
 }

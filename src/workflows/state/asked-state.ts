@@ -1,5 +1,5 @@
 import { withoutUndefined } from '../../common/without-undefined.ts';
-import { roundUsd, type ModelShare, type Usage, type UsedByTasks } from '../../contracts/usage.ts';
+import { roundUsd, type LeftForPlugins, type ModelShare, type Usage, type UsedByTasks } from '../../contracts/usage.ts';
 import { countCost, sharedParts } from './budget-state.ts';
 import type { ConversationData } from './conversation-data.ts';
 
@@ -11,7 +11,7 @@ export function modelLeft(data: ConversationData, callId: string, nowMs: number)
 }
 
 /** What questions of tasks to the model may use in all, with those that are counted already. For a sub-agent they ask none: what it has used is reported at its end, and they go on. */
-export function tasksMayUse(data: ConversationData, nowMs: number): { tasksMayUse?: ModelShare } {
+export function tasksMayUse(data: ConversationData, nowMs: number): Pick<LeftForPlugins, 'tasksMayUse'> {
   return data.parent ? {} : { tasksMayUse: leftWith(data, data.askedByTasks ?? NOTHING, nowMs) };
 }
 

@@ -7,7 +7,7 @@ import { withinPlugin } from './within-plugin.ts';
 
 const MUSE = fileURLToPath(new URL('../../fixtures/plugins/maibot-asks', import.meta.url));
 const ORACLE = fileURLToPath(new URL('../../fixtures/plugins/nekro-asks', import.meta.url));
-const step = (given: ScriptedStep): ScriptedStep => ({ usage: { inputTokens: 1, outputTokens: 1 }, ...given }) as ScriptedStep;
+const step = (given: ScriptedStep): ScriptedStep => ({ usage: { inputTokens: 1, outputTokens: 1 }, ...given });
 const plugin = { say: 'High at noon.', usage: { inputTokens: 300, outputTokens: 40 } };
 const withOracle = (steps: ScriptedStep[], more: object = {}) => ({
   plugins: [ORACLE],

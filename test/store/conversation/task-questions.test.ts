@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import type { LeftForPlugins } from '../../../src/contracts/usage.ts';
 import type { AskedByTask, AskingPlace, Attempt } from '../../../src/store/conversation/task-questions.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { newConversation, useTestStore } from '../support.ts';
@@ -93,7 +94,8 @@ test('what the workflow says of the budget is read, and shown to nobody', async 
   const { conversationId } = question;
   expect(await placeOf(question)).not.toHaveProperty('mayUse');
   const { status } = (await store.conversations.get(conversationId))!;
-  await store.conversations.saveStatus({ ...status, ...{ tasksMayUse: { tokens: 5, costUsd: 0.25 } } }, []);
+  const saved: typeof status & Pick<LeftForPlugins, 'tasksMayUse'> = { ...status, tasksMayUse: { tokens: 5, costUsd: 0.25 } };
+  await store.conversations.saveStatus(saved, []);
   expect((await placeOf(question)).mayUse).toEqual({ tokens: 5, costUsd: 0.25 });
   expect((await store.conversations.get(conversationId))?.status).not.toHaveProperty('tasksMayUse');
 });
