@@ -9,7 +9,6 @@ import { createPluginTimers, type PluginTimers } from './plugin-timers.ts';
 import { createSkillRows, type SkillRows } from './skills.ts';
 import { createRoomQueue, type RoomQueue } from './room-queue.ts';
 import { createSandboxUses, type SandboxUses } from './sandbox-uses.ts';
-import { createTaskQuestions, type TaskQuestions } from './task-questions.ts';
 import { createTreePlaces, type TreePlaces } from './tree-places.ts';
 import { createTurnPlaces, type TurnPlaces } from './turn-places.ts';
 
@@ -25,7 +24,6 @@ export interface RowsOfConversations {
   pluginTimers: PluginTimers;
   sandboxUses: SandboxUses;
   skills: SkillRows;
-  taskQuestions: TaskQuestions;
   treePlaces: TreePlaces;
   turnPlaces: TurnPlaces;
 }
@@ -41,7 +39,6 @@ export function createRowsOfConversations(parts: { database: Database; announcer
     pluginTimers: createPluginTimers(parts),
     sandboxUses: createSandboxUses(parts),
     skills: createSkillRows(parts),
-    taskQuestions: createTaskQuestions(parts),
     treePlaces: createTreePlaces(parts),
     turnPlaces: createTurnPlaces(parts),
   };

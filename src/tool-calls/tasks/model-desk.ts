@@ -10,7 +10,7 @@ import type { PricedModels } from '../../models/create-models.ts';
 import type { ModelRequest } from '../../models/model.ts';
 import type { Logger } from '../../platform/log.ts';
 import { TaskRefused, type ConversationWish, type TaskQuestion } from '../../plugins/api/task-question.ts';
-import type { AskingPlace, Attempt, TaskQuestions } from '../../store/conversation/task-questions.ts';
+import type { AskingPlace, Attempt, TaskQuestions } from '../../store/service/task-questions.ts';
 import { affordable, patiently, replyOf, requestOf } from '../ask/question-to-model.ts';
 import { redact } from '../results/redact.ts';
 

@@ -3,7 +3,7 @@ import { failure } from '../../../src/contracts/errors.ts';
 import type { Usage } from '../../../src/contracts/usage.ts';
 import type { ModelAnswer, ModelRequest } from '../../../src/models/model.ts';
 import { createModelDesk } from '../../../src/tool-calls/tasks/model-desk.ts';
-import type { AskingPlace, Attempt } from '../../../src/store/conversation/task-questions.ts';
+import type { AskingPlace, Attempt } from '../../../src/store/service/task-questions.ts';
 
 const idOf = (number: number) => number.toString(16).padStart(32, '0');
 const NOTHING = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: 0, knownCostUsd: 0, unpricedCalls: 0 };

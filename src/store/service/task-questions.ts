@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ConversationState } from '../../contracts/conversation.ts';
 import type { ModelShare, Usage, UsageTotals, UsedByTasks } from '../../contracts/usage.ts';
 import type { Database } from '../database/database.ts';
-import { toTotals, USAGE_TOTALS, type TotalsRow } from '../service/usage-sql.ts';
+import { toTotals, USAGE_TOTALS, type TotalsRow } from './usage-sql.ts';
 
 /** A question of a task of a plugin to the model of a conversation's agent. */
 export interface AskedByTask {

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { LeftForPlugins } from '../../../src/contracts/usage.ts';
-import type { AskedByTask, AskingPlace, Attempt } from '../../../src/store/conversation/task-questions.ts';
+import type { AskedByTask, AskingPlace, Attempt } from '../../../src/store/service/task-questions.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { newConversation, useTestStore } from '../support.ts';
 
