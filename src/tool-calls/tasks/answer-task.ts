@@ -10,7 +10,7 @@ import type { PluginInConversation } from '../../store/conversation/plugin-timer
 import type { Store } from '../../store/store.ts';
 import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
 import { createAllowance } from './allowance.ts';
-import { isClosed, type ModelDesk } from './model-desk.ts';
+import { isClosed, type ModelDesk, type PlaceOfTask } from './model-desk.ts';
 
 export interface TaskParts {
   store: Pick<Store, 'conversations' | 'events' | 'transcript' | 'pluginTimers'>;
@@ -32,8 +32,9 @@ export function createAnswerTask(parts: TaskParts): AnswerTask {
   return async (question) => {
     const { pluginId, tenantId, wish } = question;
     if (wish.what === 'conversations') return (await conversationsWith(parts, pluginId, tenantId)).map((each) => ({ ...each }));
-    const { turnId, agent } = await placeOf(parts, { ...question, wish });
-    if (wish.what === 'model') return parts.desk.ask({ ...question, wish, turnId, agent });
+    const place = () => placeOf(parts, { ...question, wish });
+    if (wish.what === 'model') return parts.desk.ask({ ...question, wish, place });
+    const { turnId, agent } = await place();
     if (wish.what === 'model-name') return modelName(agent);
     const given = wish.what === 'send' ? wish.parts.length : wish.what === 'note' ? 1 : 0;
     if (!allowance.take(`${pluginId} ${wish.conversationId}`, question.id, given)) {
@@ -47,10 +48,7 @@ type Wished<Wish = ConversationWish> = Omit<TaskQuestion, 'wish'> & { wish: Wish
 type Giving = Exclude<ConversationWish, { what: 'model' | 'model-name' }>;
 
 /** The newest turn of the conversation that a task names, and its agent. @throws TaskRefused where the plugin has no business in it */
-async function placeOf(
-  { store, registry, agents }: TaskParts,
-  { pluginId, tenantId, wish: { what, conversationId } }: Wished,
-): Promise<{ turnId: string; agent: Agent }> {
+async function placeOf({ store, registry, agents }: TaskParts, { pluginId, tenantId, wish: { what, conversationId } }: Wished): Promise<PlaceOfTask> {
   const row = await store.conversations.get(conversationId);
   // Of a conversation of another tenant, it learns nothing.
   if (row?.tenantId !== tenantId) throw new TaskRefused(`there is no conversation "${conversationId}"`);

@@ -14,7 +14,17 @@ import type { AskingPlace, Attempt, TaskQuestions } from '../../store/service/ta
 import { affordable, patiently, replyOf, requestOf } from '../ask/question-to-model.ts';
 import { redact } from '../results/redact.ts';
 
-type Asked = Omit<TaskQuestion, 'wish'> & { wish: Extract<ConversationWish, { what: 'model' }>; turnId: string; agent: Agent };
+/** The newest turn of a conversation, and its agent. */
+export interface PlaceOfTask {
+  turnId: string;
+  agent: Agent;
+}
+
+type Asked = Omit<TaskQuestion, 'wish'> & {
+  wish: Extract<ConversationWish, { what: 'model' }>;
+  /** Called when the question is about to be asked. @throws TaskRefused where the plugin has no business in the conversation */
+  place: () => Promise<PlaceOfTask>;
+};
 
 export interface ModelDesk {
   /** The answer of the model to a task; undefined while it is not there. @throws TaskRefused, with what the plugin is told */
@@ -78,14 +88,15 @@ export function createModelDesk(parts: Parts): ModelDesk {
 
 /** Undefined: another worker asks it. */
 async function askOnce(parts: Parts, question: Asked): Promise<Json | undefined> {
-  const { agent, pluginId, turnId, id: questionId, wish } = question;
+  const { pluginId, id: questionId, wish } = question;
+  const { agent, turnId } = await question.place();
   const { taskQuestions } = parts.store;
   const { conversationId } = wish;
   using limit = limited(parts.signal);
   const request = requestOf({ conversationId, turnId }, wish.question, limit.signal);
   let most: Usage | undefined;
   const attempt = await taskQuestions.reserve({ conversationId, turnId, pluginId, questionId }, modelName(agent), (place) => {
-    most = mostOf(parts, question, request, place);
+    most = mostOf(parts, agent, question, request, place);
     return most;
   });
   if (attempt === 'held') return undefined;
@@ -104,7 +115,8 @@ async function askOnce(parts: Parts, question: Asked): Promise<Json | undefined>
 /** The most that the question may use. @throws TaskRefused, or an Error that names the part of the budget that is used up */
 function mostOf(
   { models }: Parts,
-  { agent, wish: { conversationId, question } }: Asked,
+  agent: Agent,
+  { wish: { conversationId, question } }: Asked,
   request: ModelRequest,
   { state, mayUse, used, asked }: AskingPlace,
 ): Usage {

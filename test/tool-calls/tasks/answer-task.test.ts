@@ -64,7 +64,11 @@ function bench({ full = false } = {}) {
   };
   const agents = new Map(['sailor', 'other', 'broken'].map((id) => [id, agent(id)]));
   const wake = async (conversationId: string, wakeId: string) => void woken.push(`${conversationId} ${wakeId}`);
-  const desk = { ask: (question: object) => void did.push(['ask', question]) };
+  const desk = {
+    async ask({ place, ...question }: { place: () => Promise<object> }): Promise<undefined> {
+      did.push(['ask', question, await place()]);
+    },
+  };
   const answer = createAnswerTask({ store, registry, agents, wake, desk } as never);
   const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json | undefined> =>
     answer({ pluginId: 'tides', tenantId: 'north', id: idOf(number), wish: { ...wish, conversationId } });
@@ -123,7 +127,7 @@ test('a question to the model goes to the desk with the newest turn and the agen
   const wish: Wish = { what: 'model', question: { messages: [{ role: 'user', text: 'The tide?' }], tools: [] } };
   expect(await ask('conv_1', wish)).toBeUndefined();
   expect(did).toEqual([
-    ['ask', { pluginId: 'tides', tenantId: 'north', id: idOf(1), wish: { ...wish, conversationId: 'conv_1' }, turnId: 'turn_2', agent: agent('sailor') }],
+    ['ask', { pluginId: 'tides', tenantId: 'north', id: idOf(1), wish: { ...wish, conversationId: 'conv_1' } }, { turnId: 'turn_2', agent: agent('sailor') }],
   ]);
   expect(await ask('conv_1', { what: 'model-name' })).toBe('openai/harbour');
   await expect(ask('conv_part', wish)).rejects.toThrow('the conversation "conv_part" is that of a sub-agent, for which tasks cannot ask the model');

@@ -18,7 +18,7 @@ function later() {
 }
 
 /** A desk with one conversation, whose rows are in `rows`. `held`: another worker asks the question. */
-function bench(place: Partial<AskingPlace> = {}, { answer = async (): Promise<ModelAnswer> => ANSWER, held = false, gone = false, isPriced = true } = {}) {
+function bench(known: Partial<AskingPlace> = {}, { answer = async (): Promise<ModelAnswer> => ANSWER, held = false, gone = false, isPriced = true } = {}) {
   const rows = new Map<string, Usage & { settled?: true }>();
   const requests: ModelRequest[] = [];
   const logged: unknown[] = [];
@@ -26,7 +26,7 @@ function bench(place: Partial<AskingPlace> = {}, { answer = async (): Promise<Mo
   const taskQuestions = {
     async reserve({ conversationId, questionId }: { conversationId: string; questionId: string }, _model: string, decide: (place: AskingPlace) => Usage) {
       if (held) return 'held' as const;
-      rows.set(questionId, decide({ state: 'idle', mayUse: {}, used: NOTHING, asked: 0, ...place }));
+      rows.set(questionId, decide({ state: 'idle', mayUse: {}, used: NOTHING, asked: 0, ...known }));
       return { conversationId, id: questionId };
     },
     hold: async () => undefined,
@@ -48,10 +48,14 @@ function bench(place: Partial<AskingPlace> = {}, { answer = async (): Promise<Mo
   };
   const log = { info: (about: object) => logged.push(about), warn: (about: object) => logged.push(about) };
   const desk = createModelDesk({ store: { taskQuestions }, models, log, signal: ended.signal } as never);
-  const agent = { id: 'sailor', model: 'openai/harbour' } as Agent;
+  let looked = 0;
+  const place = async () => {
+    looked += 1;
+    return { turnId: 'turn_1', agent: { id: 'sailor', model: 'openai/harbour' } as Agent };
+  };
   const ask = (number = 1, { pluginId = 'tides', tenantId = 'north', maxOutputTokens = 0 } = {}) => {
     const question = { messages: [{ role: 'user' as const, text: 'The tide?' }], tools: [], ...(maxOutputTokens > 0 && { maxOutputTokens }) };
-    return desk.ask({ pluginId, tenantId, id: idOf(number), wish: { what: 'model', conversationId: 'conv_1', question }, turnId: 'turn_1', agent });
+    return desk.ask({ pluginId, tenantId, id: idOf(number), wish: { what: 'model', conversationId: 'conv_1', question }, place });
   };
   /** Asks again when what was begun has ended. */
   const answered = async (number = 1) => {
@@ -59,7 +63,7 @@ function bench(place: Partial<AskingPlace> = {}, { answer = async (): Promise<Mo
     await desk.settled();
     return ask(number);
   };
-  return { desk, ask, answered, rows, requests, logged, ended };
+  return { desk, ask, answered, rows, requests, logged, ended, looked: () => looked };
 }
 
 test('a question is asked once, and its answer is there the next time that the plugin asks', async () => {
@@ -118,10 +122,12 @@ test('without a known price, a conversation with a budget of cost is asked nothi
 
 test('a plugin of a tenant asks four questions at the same time, and others do not wait for it', async () => {
   const waiting = later();
-  const { desk, ask, requests } = bench({}, { answer: () => waiting.promise });
+  const { desk, ask, requests, looked } = bench({}, { answer: () => waiting.promise });
   for (let number = 1; number <= 6; number += 1) ask(number);
   await new Promise(setImmediate);
   expect(requests).toHaveLength(4);
+  // Nothing is read for those that wait.
+  expect(looked()).toBe(4);
   ask(7, { tenantId: 'south' });
   ask(8, { pluginId: 'waves' });
   await new Promise(setImmediate);
