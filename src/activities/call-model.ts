@@ -27,7 +27,7 @@ import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepP
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
 import { findAnswer, type AssistantEntry, type CallPart } from './step/store-answer.ts';
-import { askedSoFar } from '../tool-calls/ask/asked-so-far.ts';
+import { askedByHooks, askedByTasks, lackingIn } from './step/asked-of-model.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
 import { createStepHooks, type StepHooks } from '../tool-calls/hooks/step-hooks.ts';
@@ -39,7 +39,7 @@ import { hostsOfQuestions } from '../tool-calls/run/tool-context.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 export interface CallModelDependencies {
-  store: Pick<Store, 'transcript' | 'compactions' | 'toolCalls' | 'events' | 'pluginStore' | 'messages' | 'media' | 'usage'> & {
+  store: Pick<Store, 'transcript' | 'compactions' | 'toolCalls' | 'events' | 'pluginStore' | 'messages' | 'media' | 'usage' | 'taskQuestions'> & {
     conversations: Pick<Store['conversations'], 'storedBytes'>;
   };
   registry: Registry;
@@ -74,14 +74,16 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
     try {
       const agent = findAgent(parts.agents, args.agentId);
       await prepare(parts, args, agent);
-      const { storageLimit = Infinity, conversationId } = args;
-      const [transcript, compactions, storedBytes] = await Promise.all([
+      const { storageLimit, conversationId } = args;
+      const [transcript, compactions, storedBytes, tasks] = await Promise.all([
         parts.store.transcript.read(conversationId),
         parts.store.compactions.list(conversationId),
-        storageLimit === Infinity ? 0 : parts.store.conversations.storedBytes(conversationId),
+        storageLimit === undefined ? 0 : parts.store.conversations.storedBytes(conversationId),
+        askedByTasks(parts, args),
       ]);
       const stored = findAnswer(transcript, args.stepId);
-      if (!stored && storedBytes >= storageLimit) return { outcome: 'exhausted', storedBytes };
+      const lacking = stored ? undefined : lackingIn(args, storedBytes, tasks);
+      if (lacking) return { ...lacking, ...tasks };
       const entries = await noteAgentsMd(args, agent, { transcript, compactions, isAnswered: stored !== undefined });
       const dependencies = { ...parts, registry: await registryInConversation(parts, agent, args) };
       const received = await receive(dependencies, args, agent, { entries, isAnswered: stored !== undefined });
@@ -89,9 +91,9 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       const output = await outputFor(parts, args, agent);
       const asked: Asked = { ...withForm(offer, output), command: received.command, hooks: received.hooks };
       const answer = stored ?? (await answerStep(dependencies, args, asked, { ...received, compactions }));
-      if ('outcome' in answer) return answer;
+      if ('outcome' in answer) return { ...answer, ...tasks };
       await received.hooks.forget();
-      const proposed = await proposeCalls(dependencies, args, asked, answer);
+      const proposed = { ...(await proposeCalls(dependencies, args, asked, answer)), ...tasks };
       return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer) } : proposed;
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
@@ -102,11 +104,6 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
     }
   };
   return async (args) => ({ ...(await callModel(args)), ...(await askedByHooks(parts, args)) });
-}
-
-/** What plugins that take part in the step have asked the model; nothing where no plugin does. */
-async function askedByHooks({ registry, store }: CallModelDependencies, args: CallModelArgs): Promise<AskedByPlugins> {
-  return registry.tools.some(({ hook }) => hook) ? askedSoFar(store.usage, args, args.stepId) : {};
 }
 
 /** What plugins make of the messages that are to be answered, and the command that is one of them then. */

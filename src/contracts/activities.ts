@@ -11,7 +11,7 @@ import type { AsksForPlace, CountedTurn, NoPlace, PlaceActivities } from './plac
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
 import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
-import type { AskedByPlugins, Usage } from './usage.ts';
+import type { AskedByPlugins, LeftForPlugins, ModelShare, Usage } from './usage.ts';
 
 /** A tool call as the model requested it and the worker judged it; large arguments stay in Postgres. */
 export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
@@ -45,7 +45,7 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   auto?: true;
 }
 
-export interface CallModelArgs extends OfferLimits, AsksForPlace {
+export interface CallModelArgs extends OfferLimits, AsksForPlace, LeftForPlugins {
   conversationId: string;
   agentId: string;
   turnId: string;
@@ -60,8 +60,6 @@ export interface CallModelArgs extends OfferLimits, AsksForPlace {
   storageLimit?: number;
   /** Tokens that may still be used. Present for sub-agents, for which a step is not begun that would use more. */
   tokensLeft?: number;
-  /** What is left of the budget for what plugins in the step ask the model; what is absent in it is not limited. Absent from earlier versions: they may ask nothing. */
-  modelLeft?: Pick<Share, 'tokens' | 'costUsd'>;
   /** The conversation has a budget of cost: a model whose price is not known is not called. */
   priceRequired?: true;
   /** The message whose `output`, which is in Postgres, the answer has to fit. Absent: that of the agent, if it has one. */
@@ -90,6 +88,8 @@ export type ModelOutcome =
   | { outcome: 'failed'; code: string; message: string }
   /** The model was not called: the conversation has used all of its storage. */
   | { outcome: 'exhausted'; storedBytes: number }
+  /** The model was not called: tasks of plugins have used what was left of the budget, which `askedByTasks` tells. */
+  | { outcome: 'spent' }
   /** The model was not called: the step would probably use this many tokens, and fewer are left. */
   | { outcome: 'unaffordable'; needs: number }
   /** The model was not called, or refused the prompt as too long: the prompt has to be made smaller first. */
@@ -123,7 +123,7 @@ export interface ExecuteToolArgs {
   /** What is put aside for the sub-agent of the call. */
   share?: Share;
   /** What is left of the budget for questions that the tool asks the model, with those that it has asked; what is absent in it is not limited. Absent: it may ask none. */
-  modelLeft?: Pick<Share, 'tokens' | 'costUsd'>;
+  modelLeft?: ModelShare;
 }
 /**
  * How an attach to a tool call ended. `finished`: the result is stored, success or error; `onlyNoted`: the call's code called only behaviors and returned

@@ -10,7 +10,7 @@ import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem, ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
 import type { Parent, Share, Spent } from './sub-agent.ts';
-import type { UsageTotals } from './usage.ts';
+import type { AskedByPlugins, UsageTotals } from './usage.ts';
 
 export const CONVERSATION_WORKFLOW = 'conversation';
 
@@ -74,7 +74,7 @@ export interface Wake {
 }
 
 /** State that has the same shape within a run of the workflow and between two runs. */
-export interface KeptState {
+export interface KeptState extends Pick<AskedByPlugins, 'askedByTasks'> {
   turnsUsed: number;
   tokensUsed: number;
   /** Work done before the running step, if one runs. */

@@ -83,4 +83,24 @@ function sum(first: number | undefined, second: number | undefined): number | un
 /** What all questions of plugins to the model have used so far, in a step or during a call. */
 export interface AskedByPlugins {
   asked?: Usage;
+  /** What tasks of plugins have used for the conversation, outside of calls and steps, since it began; absent: nothing that is known. */
+  askedByTasks?: UsedByTasks;
 }
+
+/** The parts of a budget that model calls use; what is absent is not limited. */
+export interface ModelShare {
+  tokens?: number;
+  /** US dollars. */
+  costUsd?: number;
+}
+
+/** What plugins may use of the budget of a conversation for questions to the model. */
+export interface LeftForPlugins {
+  /** For those in the step. Absent from earlier versions: they may ask nothing. */
+  modelLeft?: ModelShare;
+  /** For their tasks in all, with what is counted already. Absent for sub-agents, for which they may ask nothing, and from earlier versions. */
+  tasksMayUse?: ModelShare;
+}
+
+/** `costUsd`: of the calls whose cost is known. */
+export type UsedByTasks = Pick<UsageTotals, 'inputTokens' | 'outputTokens' | 'unpricedCalls'> & { costUsd: number };

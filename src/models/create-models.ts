@@ -6,6 +6,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { PDF } from '../contracts/attachments/media-type.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import type { Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import { anthropicEdits, clearedByAnthropic } from './anthropic-edits.ts';
 import type { LanguageModelOfProvider } from './measured-arguments.ts';
@@ -24,6 +25,11 @@ export interface Models {
   get(agent: Agent): Model;
   /** Whether the price of the agent's model is known. */
   isPriced(agent: Agent): boolean;
+}
+
+export interface PricedModels extends Models {
+  /** What an answer of the agent's model costs that uses so much, in US dollars; null when the price is not known. */
+  costOf(agent: Agent, usage: Usage): number | null;
 }
 
 interface Connection {
@@ -80,7 +86,7 @@ const PROVIDERS: Record<string, Provider> = {
 };
 
 /** Creates the models. Keys are read through `readEnvironment` when an agent's model is first used. */
-export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger; prices?: Prices }): Models {
+export function createModels(dependencies: { readEnvironment: (name: string) => string | undefined; log: Logger; prices?: Prices }): PricedModels {
   const { prices = createPrices() } = dependencies;
   const made = new WeakMap<Agent, Model>();
   // Otherwise the library prints its warnings to the console, into the output of commands.
@@ -93,6 +99,7 @@ export function createModels(dependencies: { readEnvironment: (name: string) => 
       return model;
     },
     isPriced: (agent) => prices.has(modelName(agent)),
+    costOf: (agent, usage) => prices.costOf(modelName(agent), usage),
   };
 }
 

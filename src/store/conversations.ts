@@ -2,6 +2,7 @@ import { failure } from '../contracts/errors.ts';
 import type { ConversationState, ConversationStatus, LastTurn, SandboxTier } from '../contracts/conversation.ts';
 import type { PlanItem } from '../contracts/plan/plan.ts';
 import type { EventData } from '../contracts/events.ts';
+import type { LeftForPlugins } from '../contracts/usage.ts';
 import type { ForkedFrom } from '../contracts/forks/fork.ts';
 import type { WaitsForRoom } from '../contracts/hosts/room.ts';
 import type { ImportedFrom } from '../contracts/imports/import.ts';
@@ -197,9 +198,9 @@ function toConversation(row: Row): ConversationRow {
   };
 }
 
-/** Without what the workflow has saved of the calls that wait. */
-function withoutCalls(saved: ConversationStatus): ConversationStatus {
-  const { waitingCalls: _, ...status } = saved;
+/** Without what the workflow has saved of the calls that wait, and for tasks of plugins. */
+function withoutCalls(saved: ConversationStatus & Pick<LeftForPlugins, 'tasksMayUse'>): ConversationStatus {
+  const { waitingCalls: _, tasksMayUse: _ofTasks, ...status } = saved;
   return status;
 }
 

@@ -1,6 +1,7 @@
 import { createApiKeys } from './service/api-keys.ts';
 import { createRequestAnswers } from './service/request-answers.ts';
 import { createLimitRows } from './service/limits.ts';
+import { createTaskQuestions } from './service/task-questions.ts';
 import { createUsageRows } from './service/usage.ts';
 import { createLinks } from './service/links.ts';
 import { createAudit } from './service/audit.ts';
@@ -97,6 +98,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     limits: createLimitRows(parts),
     requestAnswers: createRequestAnswers(parts),
     usage: createUsageRows(parts),
+    taskQuestions: createTaskQuestions(parts),
     judgements: createJudgements(parts),
     audit: createAudit(parts),
     hosts: createHosts({ database, box }),

@@ -1,5 +1,6 @@
 import { RecentMap } from '../common/recent-map.ts';
 import type { Logger } from '../platform/log.ts';
+import type { PricedModels } from '../models/create-models.ts';
 import { startRounds } from '../platform/start-rounds.ts';
 import { ownSandboxIdOf } from '../plugins/dialects/shared/python/own-sandboxes.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
@@ -7,6 +8,7 @@ import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../store/store.ts';
 import { deliverRequests } from '../tool-calls/tasks/deliver-requests.ts';
 import { createAnswerTask, type TaskParts } from '../tool-calls/tasks/answer-task.ts';
+import { createModelDesk } from '../tool-calls/tasks/model-desk.ts';
 import { fireTimers } from '../tool-calls/tasks/fire-timers.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -15,9 +17,10 @@ const RETRY_MS = 10_000;
 /** Sandboxes whose failure is remembered. */
 const MOST_RESTING = 10_000;
 
-interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
-  store: TaskParts['store'] & Pick<Store, 'sandboxes' | 'pluginWebhooks'>;
+interface Parts extends Omit<TaskParts, 'store' | 'registry' | 'desk'> {
+  store: TaskParts['store'] & Pick<Store, 'sandboxes' | 'pluginWebhooks' | 'taskQuestions'>;
   registry: Registry;
+  models: PricedModels;
   sandboxes: Pick<Sandboxes, 'hostId'>;
   log: Logger;
 }
@@ -28,8 +31,9 @@ interface Parts extends Omit<TaskParts, 'store' | 'registry'> {
  */
 export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   const { log } = parts;
-  const answer = createAnswerTask(parts);
   const ended = new AbortController();
+  const desk = createModelDesk({ ...parts, signal: ended.signal });
+  const answer = createAnswerTask({ ...parts, desk });
   const atWork = new Map<string, Promise<void>>();
   const restsUntil = new RecentMap<string, number>(MOST_RESTING);
   /** Work that takes long, or fails, does not keep the other work waiting. */
@@ -64,7 +68,7 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
     async stop() {
       ended.abort();
       await rounds.stop();
-      await Promise.all(atWork.values());
+      await Promise.all([...atWork.values(), desk.settled()]);
     },
   };
 }

@@ -2,6 +2,7 @@ import { duration } from '../common/duration.ts';
 import type { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
 import { read, textSchema } from '../common/arguments.ts';
+import type { PricedModels } from '../models/create-models.ts';
 import type { Config } from '../platform/config.ts';
 import { readLimits } from '../platform/read-limits.ts';
 import type { Tracing } from '../traces/tracing.ts';
@@ -26,6 +27,7 @@ export interface WorkerOptions extends Omit<ActivityDependencies, 'startConversa
   config: Pick<Config, 'TEMPORAL_ADDRESS' | 'TEMPORAL_NAMESPACE' | 'LONGSHORE_TASK_QUEUE' | 'LONGSHORE_HOME' | 'LONGSHORE_AGENTS'> &
     Partial<Pick<Config, OptionalSetting>> &
     WebhookSettings;
+  models: PricedModels;
   /** When absent, created from the config, and closed with the worker. */
   connection?: NativeConnection;
   /** Receives the spans of activities; absent when nothing is traced. */

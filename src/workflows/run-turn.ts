@@ -5,7 +5,7 @@ import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
 import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish, makeCheckpoint } from './activities.ts';
 import { approveCalls } from './approve-calls.ts';
 import { compactForStep, serveContextWish } from './compact.ts';
-import { countAsked, modelLeft } from './state/asked-state.ts';
+import { countAsked, countTasks, modelLeft, tasksMayUse } from './state/asked-state.ts';
 import { exhaustedBudget, pauseForBudget, sharedParts, storageLimit } from './state/budget-state.ts';
 import type { ConversationData, Turn } from './state/conversation-data.ts';
 import { isOfUser } from './state/judge-state.ts';
@@ -153,6 +153,7 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   takePlaceOf(turn, answered, wasCounted);
   if (answered.accepted) turn.unaccepted = [];
   countAsked(data, stepId, answered.asked);
+  countTasks(data, answered.askedByTasks);
   if (answered.outcome === 'failed' && !lackedMessages(turn, answered)) return { outcome: 'failed', message: answered.message };
   if (answered.outcome === 'unaffordable') return { outcome: 'failed', message: usedUp('tokens', data.limits.budget.tokens, answered.needs) };
   if (answered.outcome !== 'answered') return withoutAnswer(running, turn, answered);
@@ -230,6 +231,7 @@ function callModelUnlessEnded(running: RunningConversation, turn: Turn, stepId: 
     ...(allowedTools.length > 0 && { allowedTools }),
     ...(mostBytes !== undefined && { storageLimit: mostBytes }),
     modelLeft: modelLeft(data, stepId, Date.now()),
+    ...tasksMayUse(data, Date.now()),
     ...(limits.budget.costUsd !== undefined && { priceRequired: true as const }),
     ...(data.parent && withoutUndefined({ tokensLeft: sharedParts(data, Date.now()).tokens?.left })),
     ...(turn.outputOf !== undefined && { outputOf: turn.outputOf }),

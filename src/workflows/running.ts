@@ -3,7 +3,9 @@ import { createTurns } from '../common/turns.ts';
 import type { CallModelArgs } from '../contracts/activities.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import { makeId } from '../contracts/ids.ts';
+import type { LeftForPlugins } from '../contracts/usage.ts';
 import { acceptMessage, saveStatus } from './activities.ts';
+import { tasksMayUse } from './state/asked-state.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { statusOf } from './state/conversation-status.ts';
@@ -54,9 +56,10 @@ export function runConversation(data: ConversationData): RunningConversation {
     return JSON.stringify({ ...statusOf(data, Date.now()), workedMs: 0 });
   }
 
-  function statusToSave(): ConversationStatus {
+  /** What tasks may use is saved with the rest, and is no reason to save either. */
+  function statusToSave(): ConversationStatus & Pick<LeftForPlugins, 'tasksMayUse'> {
     saved = facts();
-    return statusOf(data, Date.now());
+    return { ...statusOf(data, Date.now()), ...tasksMayUse(data, Date.now()) };
   }
 
   const changed = () => data.outbox.length > 0 || facts() !== saved;

@@ -67,12 +67,12 @@ const calling = (tool: string, input: Record<string, string>, unreadable?: strin
   return { type: 'tool-call', callId: '', tool, arguments: input, ...(unreadable && { unreadable }) };
 };
 
-function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store, heartbeatDetails?: { failures: number }) {
+function run(model: Model, args: CallModelArgs, attempt = 1, over: Store = store, heartbeatDetails?: { failures: number }, tools = registry) {
   const environment = new MockActivityEnvironment({ attempt, heartbeatDetails }, { logger: new DefaultLogger('ERROR') });
   const opened = { ifAwake: async () => undefined };
   const callModel = createCallModel({
     store: over,
-    registry,
+    registry: tools,
     agents: new Map([[agent.id, agent]]),
     models: { get: () => model, isPriced: () => true },
     log: silentLog,
@@ -104,6 +104,41 @@ describe('a model call', () => {
     const events = await eventsOf(args);
     expect(events.map(({ type }) => type)).toEqual(['step.started', 'text.delta', 'step.finished', 'tool.requested', 'tool.requested']);
     expect(events[1]).toMatchObject({ attempt: 2, stepId: args.stepId, data: { text: 'I look.' } });
+  });
+
+  describe('of a conversation for which tasks of plugins have asked', () => {
+    const withTasks = { ...registry, tools: registry.tools.map((tool) => ({ ...tool, isolation: 'own' as const })) };
+    const asked = { inputTokens: 300, outputTokens: 40, costUsd: 0.5, unpricedCalls: 0 };
+    async function beginWith(tasksMayUse: CallModelArgs['tasksMayUse']): Promise<CallModelArgs> {
+      const args = await begin();
+      const { conversationId, turnId } = args;
+      const attempt = await store.taskQuestions.reserve({ conversationId, turnId, pluginId: 'tides', questionId: 'a' }, 'a/model', () => asked);
+      if (typeof attempt === 'object') await store.taskQuestions.settle(attempt, asked);
+      return { ...args, ...(tasksMayUse && { tasksMayUse }) };
+    }
+
+    test('does not begin when they have used what was left, and tells what they have used', async () => {
+      for (const tasksMayUse of [{ tokens: 340 }, { costUsd: 0.5 }]) {
+        const model = speaking();
+        expect(await run(model, await beginWith(tasksMayUse), 1, store, undefined, withTasks).result).toEqual({ outcome: 'spent', askedByTasks: asked });
+        expect(model.asked).toEqual([]);
+      }
+    });
+
+    test('tells what they have used with its answer when something is left', async () => {
+      for (const tasksMayUse of [{ tokens: 341, costUsd: 0.6 }, {}]) {
+        const result = await run(speaking({ type: 'text', text: 'Hi.' }), await beginWith(tasksMayUse), 1, store, undefined, withTasks).result;
+        expect(result).toMatchObject({ outcome: 'answered', askedByTasks: asked });
+      }
+    });
+
+    test('says nothing of it to a workflow of an earlier version, and looks for nothing where no plugin can have tasks', async () => {
+      const reads = { ...store, taskQuestions: { ...store.taskQuestions, used: () => Promise.reject(new Error('not needed')) } };
+      expect(await run(speaking({ type: 'text', text: 'Hi.' }), await beginWith(undefined), 1, reads, undefined, withTasks).result).not.toHaveProperty(
+        'askedByTasks',
+      );
+      expect(await run(speaking({ type: 'text', text: 'Hi.' }), await beginWith({ tokens: 1 }), 1, reads).result).toMatchObject({ outcome: 'answered' });
+    });
   });
 
   test('a repeated attempt rebuilds the same outcome and does not ask again', async () => {

@@ -1,6 +1,7 @@
 import type { Json } from '../../contracts/json.ts';
 import type { PluginTimer } from '../../contracts/plugins/timer.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
+import type { ModelQuestion } from './server-question.ts';
 
 /** What a task of a plugin wants outside of calls. `conversations`: to know the open ones that have it. */
 export type TaskWish = ConversationWish | { what: 'conversations' };
@@ -12,6 +13,8 @@ export type ConversationWish = { conversationId: string } & (
   | { what: 'set-timer'; timer: Omit<PluginTimer, 'timerId'> }
   | { what: 'clear-timers'; temporary?: boolean }
   | { what: 'timers' }
+  | { what: 'model'; question: ModelQuestion }
+  | { what: 'model-name' }
 );
 
 export interface TaskQuestion {
@@ -23,7 +26,10 @@ export interface TaskQuestion {
   wish: TaskWish;
 }
 
-/** Does what a task wants, once for each id. @throws TaskRefused, with what the plugin is told; any other error leaves the question to be asked again */
-export type AnswerTask = (question: TaskQuestion) => Promise<Json>;
+/**
+ * Does what a task wants, once for each id. Undefined: the answer is not there yet, and the question is to be asked again.
+ * @throws TaskRefused, with what the plugin is told; any other error leaves the question to be asked again
+ */
+export type AnswerTask = (question: TaskQuestion) => Promise<Json | undefined>;
 
 export class TaskRefused extends Error {}

@@ -11,6 +11,7 @@ import type { JudgementRows } from './judgements.ts';
 import type { LimitRows } from './limits.ts';
 import type { RemovalRows } from './removal.ts';
 import type { RequestAnswers } from './request-answers.ts';
+import type { TaskQuestions } from './task-questions.ts';
 import type { UsageRows } from './usage.ts';
 import type { WebhookRows } from './webhook-rows.ts';
 
@@ -24,6 +25,7 @@ export interface ServiceRows {
   requestAnswers: RequestAnswers;
   /** Tokens and cost of model calls. */
   usage: UsageRows;
+  taskQuestions: TaskQuestions;
   /** Who changed what. */
   audit: AuditRows;
   /** Verdicts of judges about calls, and what they are shown. */

@@ -4,11 +4,13 @@ import type { Json, JsonObject } from '../../contracts/json.ts';
 import { TOO_MANY_TIMERS, type PluginTimer } from '../../contracts/plugins/timer.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import { TaskRefused, type AnswerTask, type ConversationWish, type TaskQuestion } from '../../plugins/api/task-question.ts';
+import { modelName } from '../../common/model-name.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { PluginInConversation } from '../../store/conversation/plugin-timers.ts';
 import type { Store } from '../../store/store.ts';
 import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
 import { createAllowance } from './allowance.ts';
+import { isClosed, type ModelDesk, type PlaceOfTask } from './model-desk.ts';
 
 export interface TaskParts {
   store: Pick<Store, 'conversations' | 'events' | 'transcript' | 'pluginTimers'>;
@@ -16,6 +18,7 @@ export interface TaskParts {
   agents: ReadonlyMap<string, Agent>;
   /** Begins a turn, once for each id, in which the model reads the newest notes. A conversation that has ended is told nothing. */
   wake: (conversationId: string, wakeId: string) => Promise<void>;
+  desk: Pick<ModelDesk, 'ask'>;
 }
 
 /** What tasks of a plugin may give to a conversation within an hour. */
@@ -29,7 +32,10 @@ export function createAnswerTask(parts: TaskParts): AnswerTask {
   return async (question) => {
     const { pluginId, tenantId, wish } = question;
     if (wish.what === 'conversations') return (await conversationsWith(parts, pluginId, tenantId)).map((each) => ({ ...each }));
-    const turnId = await turnOf(parts, { ...question, wish });
+    const place = () => placeOf(parts, { ...question, wish });
+    if (wish.what === 'model') return parts.desk.ask({ ...question, wish, place });
+    const { turnId, agent } = await place();
+    if (wish.what === 'model-name') return modelName(agent);
     const given = wish.what === 'send' ? wish.parts.length : wish.what === 'note' ? 1 : 0;
     if (!allowance.take(`${pluginId} ${wish.conversationId}`, question.id, given)) {
       throw new TaskRefused(`tasks of a plugin can give ${MOST_AN_HOUR} messages and notes an hour to a conversation, and these were given`);
@@ -38,10 +44,11 @@ export function createAnswerTask(parts: TaskParts): AnswerTask {
   };
 }
 
-type Wished = Omit<TaskQuestion, 'wish'> & { wish: ConversationWish };
+type Wished<Wish = ConversationWish> = Omit<TaskQuestion, 'wish'> & { wish: Wish };
+type Giving = Exclude<ConversationWish, { what: 'model' | 'model-name' }>;
 
-/** The newest turn of the conversation that a task names. @throws TaskRefused where the plugin has no business in it */
-async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenantId, wish: { conversationId } }: Wished): Promise<string> {
+/** The newest turn of the conversation that a task names, and its agent. @throws TaskRefused where the plugin has no business in it */
+async function placeOf({ store, registry, agents }: TaskParts, { pluginId, tenantId, wish: { what, conversationId } }: Wished): Promise<PlaceOfTask> {
   const row = await store.conversations.get(conversationId);
   // Of a conversation of another tenant, it learns nothing.
   if (row?.tenantId !== tenantId) throw new TaskRefused(`there is no conversation "${conversationId}"`);
@@ -50,7 +57,9 @@ async function turnOf({ store, registry, agents }: TaskParts, { pluginId, tenant
   if (!agent || !hasPlugin(registry, agent, pluginId)) throw new TaskRefused(`the agent of the conversation "${conversationId}" does not have this plugin`);
   const turnId = await store.transcript.newestTurn(conversationId);
   if (turnId === undefined) throw new TaskRefused(`the conversation "${conversationId}" has not begun`);
-  return turnId;
+  if (what === 'model' && row.status.parent)
+    throw new TaskRefused(`the conversation "${conversationId}" is that of a sub-agent, for which tasks cannot ask the model`);
+  return { turnId, agent };
 }
 
 /** The open conversations of a tenant whose agents have the plugin, newest first. */
@@ -74,7 +83,7 @@ function hasPlugin(registry: Pick<Registry, 'forAgent'>, agent: Agent, pluginId:
   }
 }
 
-async function fulfil(parts: TaskParts, { pluginId, id, wish }: Wished, turnId: string): Promise<Json> {
+async function fulfil(parts: TaskParts, { pluginId, id, wish }: Wished<Giving>, turnId: string): Promise<Json> {
   const { conversationId } = wish;
   const { pluginTimers } = parts.store;
   const place = { pluginId, conversationId };
@@ -101,10 +110,6 @@ async function setTimer({ store }: TaskParts, place: PluginInConversation, timer
   const outcome = await store.pluginTimers.set(place, timer);
   if (outcome === 'full') throw new TaskRefused(TOO_MANY_TIMERS);
   if (outcome === 'closed') throw isClosed(place.conversationId);
-}
-
-function isClosed(conversationId: string): TaskRefused {
-  return new TaskRefused(`the conversation "${conversationId}" is closed`);
 }
 
 function asPluginsHaveThem({ timerId, dueMs, text, temporary }: PluginTimer): JsonObject {

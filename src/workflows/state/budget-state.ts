@@ -72,7 +72,7 @@ function leftOf(kind: BudgetKind, limit: number, used: number): { kind: BudgetKi
 
 /** Adds the cost of a model call. Calls of versions without prices have none. */
 export function countCost(data: ConversationData, { costUsd }: Usage): void {
-  if (typeof costUsd === 'number' && costUsd > 0) data.costUsd = roundUsd((data.costUsd ?? 0) + costUsd);
+  if (typeof costUsd === 'number' && costUsd !== 0) data.costUsd = roundUsd((data.costUsd ?? 0) + costUsd);
   if (costUsd === null && data.limits.budget.costUsd !== undefined) data.unknownCost = true;
 }
 

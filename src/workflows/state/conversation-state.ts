@@ -65,6 +65,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     costUsd,
     unknownCost,
     extraCostUsd,
+    askedByTasks,
     pausedAtMs,
     serviceUrl,
     sandboxHost,
@@ -76,7 +77,19 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     stepsTaken,
     forks,
   } = data;
-  const known = withoutUndefined({ contextWish, plan, extraStorageMb, costUsd, unknownCost, extraCostUsd, pausedAtMs, serviceUrl, sandboxHost, forks });
+  const known = withoutUndefined({
+    contextWish,
+    plan,
+    extraStorageMb,
+    costUsd,
+    unknownCost,
+    extraCostUsd,
+    askedByTasks,
+    pausedAtMs,
+    serviceUrl,
+    sandboxHost,
+    forks,
+  });
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
   return copy({
     ...kept,

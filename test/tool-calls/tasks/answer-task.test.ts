@@ -7,7 +7,7 @@ import { createAnswerTask } from '../../../src/tool-calls/tasks/answer-task.ts';
 import { fireTimers } from '../../../src/tool-calls/tasks/fire-timers.ts';
 
 const idOf = (number: number) => number.toString(16).padStart(32, '0');
-const agent = (id: string) => ({ id }) as Agent;
+const agent = (id: string) => ({ id, model: 'openai/harbour' }) as Agent;
 const say = (...texts: string[]) => ({ what: 'send' as const, parts: texts.map((text) => ({ type: 'text' as const, text })) });
 type Wish<One = ConversationWish> = One extends ConversationWish ? Omit<One, 'conversationId'> : never;
 
@@ -19,7 +19,7 @@ function bench({ full = false } = {}) {
   const events = new Map<string, object>();
   const woken: string[] = [];
   const did: unknown[] = [];
-  const row = (tenantId: string, state = 'idle', agentId = 'sailor') => ({ tenantId, state, agentId });
+  const row = (tenantId: string, state = 'idle', agentId = 'sailor') => ({ tenantId, state, agentId, status: {} });
   const rows: Record<string, object> = {
     conv_1: row('north'),
     conv_south: row('south'),
@@ -28,6 +28,7 @@ function bench({ full = false } = {}) {
     conv_broken: row('north', 'idle', 'broken'),
     conv_gone: row('north', 'idle', 'gone'),
     conv_new: row('north'),
+    conv_part: { ...row('north'), status: { parent: {} } },
   };
   const timers: PluginTimer[] = [{ timerId: 't', dueMs: 1_500, text: 'high', temporary: true }];
   const store = {
@@ -63,8 +64,13 @@ function bench({ full = false } = {}) {
   };
   const agents = new Map(['sailor', 'other', 'broken'].map((id) => [id, agent(id)]));
   const wake = async (conversationId: string, wakeId: string) => void woken.push(`${conversationId} ${wakeId}`);
-  const answer = createAnswerTask({ store, registry, agents, wake } as never);
-  const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json> =>
+  const desk = {
+    async ask({ place, ...question }: { place: () => Promise<object> }): Promise<undefined> {
+      did.push(['ask', question, await place()]);
+    },
+  };
+  const answer = createAnswerTask({ store, registry, agents, wake, desk } as never);
+  const ask = (conversationId: string, wish: Wish, number = 1): Promise<Json | undefined> =>
     answer({ pluginId: 'tides', tenantId: 'north', id: idOf(number), wish: { ...wish, conversationId } });
   const askAll = (tenantId: string) => answer({ pluginId: 'tides', tenantId, id: idOf(1), wish: { what: 'conversations' } });
   return { ask, askAll, entries, events, woken, did, fire: () => fireTimers({ store, wake } as never), store };
@@ -110,15 +116,27 @@ test.each([
 ])('of %s, a task changes and learns nothing', async (conversationId, message) => {
   const { ask, entries, events, woken, did } = bench();
   const timer = { dueMs: 1, text: '', temporary: false };
-  const wishes: Wish[] = [say('one'), { what: 'note', text: 'one', wake: true }, { what: 'set-timer', timer }, { what: 'clear-timers' }, { what: 'timers' }];
+  const given: Wish[] = [say('one'), { what: 'note', text: 'one', wake: true }, { what: 'set-timer', timer }, { what: 'clear-timers' }, { what: 'timers' }];
+  const wishes: Wish[] = [...given, { what: 'model', question: { messages: [], tools: [] } }, { what: 'model-name' }];
   for (const wish of wishes) await expect(ask(conversationId, wish)).rejects.toThrow(message);
   expect([entries.size, events.size, woken, did]).toEqual([0, 0, [], []]);
 });
 
+test('a question to the model goes to the desk with the newest turn and the agent, unless the conversation is that of a sub-agent', async () => {
+  const { ask, did } = bench();
+  const wish: Wish = { what: 'model', question: { messages: [{ role: 'user', text: 'The tide?' }], tools: [] } };
+  expect(await ask('conv_1', wish)).toBeUndefined();
+  expect(did).toEqual([
+    ['ask', { pluginId: 'tides', tenantId: 'north', id: idOf(1), wish: { ...wish, conversationId: 'conv_1' } }, { turnId: 'turn_2', agent: agent('sailor') }],
+  ]);
+  expect(await ask('conv_1', { what: 'model-name' })).toBe('openai/harbour');
+  await expect(ask('conv_part', wish)).rejects.toThrow('the conversation "conv_part" is that of a sub-agent, for which tasks cannot ask the model');
+});
+
 test('a task learns of the open conversations of its tenant whose agents have the plugin, and of no others', async () => {
   const { askAll } = bench();
-  const [one, latest] = ['conv_1', 'conv_new'].map((conversationId) => ({ conversationId, agentId: 'sailor' }));
-  expect(await askAll('north')).toEqual([one, latest]);
+  const [one, latest, part] = ['conv_1', 'conv_new', 'conv_part'].map((conversationId) => ({ conversationId, agentId: 'sailor' }));
+  expect(await askAll('north')).toEqual([one, latest, part]);
   expect(await askAll('south')).toEqual([{ conversationId: 'conv_south', agentId: 'sailor' }]);
   expect(await askAll('east')).toEqual([]);
 });

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from longshore_host import questions
+from longshore_host import model, questions
 from longshore_host.calls import Call, current
 from longshore_maibot import messages, models
 from longshore_maibot.refused import CapabilityRefused
@@ -40,8 +40,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         found.append(question)
         return {'model': REPLY, 'model-name': 'a/b', 'messages': SAID}[question[0]]
 
-    for module in (messages, models):
+    for module in (messages, model):
         monkeypatch.setattr(module, 'ask', answer)
+    monkeypatch.setattr(model, 'has_channel', lambda: True)
     return found
 
 
@@ -90,7 +91,7 @@ def test_what_is_no_prompt_is_refused(asked: list[tuple[Any, ...]], prompt: Any)
 def test_a_model_that_cannot_be_asked_is_an_answer_without_success() -> None:
     reply = during(models.generate, prompt='The tide?')
     assert (reply['success'], reply['response']) == (False, '')
-    assert reply['error'] == questions._NOBODY
+    assert reply['error'] == 'there is no worker here'
 
 
 def test_messages_are_those_of_the_conversation(asked: list[tuple[Any, ...]]) -> None:
@@ -140,7 +141,7 @@ def test_a_question_goes_through_the_channel_of_its_request(tmp_path: Path) -> N
             # Tasks that the request has started see that it is over.
             task = asyncio.ensure_future(questions.ask('model-name'))
             channel.close()
-            with pytest.raises(questions.QuestionFailed, match=r'^the model and the conversation can be asked only during a call of a tool,'):
+            with pytest.raises(questions.QuestionFailed, match=r'^this can be asked only during a call of a tool, or in a hook that is waited for$'):
                 await task
 
     asyncio.run(run())
@@ -148,3 +149,50 @@ def test_a_question_goes_through_the_channel_of_its_request(tmp_path: Path) -> N
         ('secret', 'longshore:context', {'what': 'model', 'args': [{'a': 1}]}),
         *[('secret', 'longshore:context', {'what': 'model-name', 'args': []})] * 2,
     ]
+
+
+@pytest.fixture
+def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+
+    async def answer(*question: Any) -> Any:
+        found.append(question)
+        return {'model': REPLY, 'model-name': 'a/b'}[question[0]]
+
+    monkeypatch.setattr(model.tasks, 'ask', answer)
+    return found
+
+
+def after(conversation_id: str | None, answering: Any, **args: Any) -> Any:
+    """In a task that a call has started, and that has outlived it; or in one that no call has started."""
+
+    async def within() -> Any:
+        if conversation_id is not None:
+            call = Call(conversation_id, 'user-1')
+            call.over = True
+            current.set(call)
+        return await answering(args)
+
+    return asyncio.run(within())
+
+
+def test_a_task_asks_for_the_conversation_that_it_names_or_whose_call_has_started_it(asked_by_tasks: list[tuple[Any, ...]]) -> None:
+    question = {'messages': [{'role': 'user', 'text': 'The tide?'}], 'tools': []}
+    assert after('conv_1', models.generate, prompt='The tide?')['response'] == 'High.'
+    assert after('conv_1', models.generate, prompt='The tide?', stream_id='conv_2')['response'] == 'High.'
+    assert after(None, models.available_models, chat_id='conv_3')['models'][-1] == 'a/b'
+    assert asked_by_tasks == [('model', 'conv_1', question), ('model', 'conv_2', question), ('model-name', 'conv_3')]
+
+
+def test_a_task_that_knows_no_conversation_is_told_how_to_name_one(asked_by_tasks: list[tuple[Any, ...]]) -> None:
+    reply = after(None, models.generate, prompt='The tide?')
+    reason = 'the model is asked for a conversation, whose budget counts it, and none is known here: outside of a call, name it with stream_id='
+    assert (reply['success'], reply['error']) == (False, reason)
+    assert asked_by_tasks == []
+
+
+def test_a_call_asks_for_no_other_conversation(asked: list[tuple[Any, ...]]) -> None:
+    assert during(models.generate, prompt='The tide?', stream_id='conv_1')['success']
+    reply = during(models.generate, prompt='The tide?', stream_id='conv_2')
+    assert (reply['success'], reply['error']) == (False, 'the conversation conv_2 is not the one of this call')
+    assert len(asked) == 1

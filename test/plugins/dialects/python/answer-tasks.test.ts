@@ -6,7 +6,7 @@ const idOf = (number: number) => number.toString(16).padStart(32, '0');
 const asks = (number: number, what: string, ...args: Json[]) => ({ id: idOf(number), what, args });
 
 /** A process whose tasks ask this, one list for each request. */
-function bench(lists: object[][], { asked = true, runs = true, answer = async (): Promise<Json> => true } = {}) {
+function bench(lists: object[][], { asked = true, runs = true, answer = async (): Promise<Json | undefined> => true } = {}) {
   const wishes: TaskQuestion[] = [];
   const given: JsonObject[] = [];
   const forgotten: string[] = [];
@@ -102,6 +102,27 @@ test('what is refused or not usable is answered with the reason, and the next qu
     'there is no file /absent',
     expect.stringMatching(/^what a task asks for \(set-timer\) is not usable: /),
   ]);
+});
+
+test('a question whose answer is not there yet is left for a later look, and the others are answered', async () => {
+  const question = { messages: [{ role: 'user', text: 'The tide?' }], maxOutputTokens: 7 };
+  const answers = [undefined, true, undefined];
+  const list = [asks(1, 'model', 'conv_1', question), asks(2, 'timers', 'conv_1')];
+  const { work, given, wishes } = bench([list, list.slice(0, 1), list], { answer: async () => answers.shift() });
+  await work();
+  expect(given).toEqual([{}, { [idOf(2)]: { ok: true } }]);
+  expect(wishes.map(({ wish }) => wish.what)).toEqual(['model', 'timers', 'model']);
+  expect(wishes[0]?.wish).toEqual({ what: 'model', conversationId: 'conv_1', question: { ...question, tools: [] } });
+});
+
+test('what the model cannot be asked is refused with the reason', async () => {
+  const { work, given } = bench([[asks(1, 'model', 'conv_1', { messages: [] }), asks(2, 'model-name', 'a b'), asks(3, 'model-name', 'conv_1')]]);
+  await work();
+  expect(given[1]).toEqual({
+    [idOf(1)]: { error: expect.stringMatching(/^the model cannot be asked this: /) as string },
+    [idOf(2)]: { error: expect.stringMatching(/^what a task asks for \(model-name\) is not usable: /) as string },
+    [idOf(3)]: { ok: true },
+  });
 });
 
 test('a question that could not be answered now is not answered, so that it is asked again', async () => {

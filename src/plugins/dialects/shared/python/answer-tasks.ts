@@ -27,8 +27,11 @@ export async function answerTasks({ server, pluginId }: Reached, handle: Handle,
     for (const question of questions) {
       const read = (path: string, maxBytes: number) => handle.readFile(path, { maxBytes });
       const answered = wishOf(question, read).then((wish) => answer({ pluginId, tenantId, id: question.id, wish }));
-      answers[question.id] = await answered.then((ok): Json => ({ ok }), refusal);
+      const outcome = await answered.then((ok): Json | undefined => (ok === undefined ? undefined : { ok }), refusal);
+      if (outcome !== undefined) answers[question.id] = outcome;
     }
+    // The others are answered at a later look.
+    if (Object.keys(answers).length === 0) return;
   }
   await exchange(server(), handle, answers);
 }

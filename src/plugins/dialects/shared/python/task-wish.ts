@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { ContentPart } from '../../../../contracts/transcript.ts';
+import type { Json } from '../../../../contracts/json.ts';
+import type { ModelQuestion } from '../../../api/server-question.ts';
 import { TaskRefused, type TaskWish } from '../../../api/task-question.ts';
 import { contentOf, partSchema, timerSchema, type ReadFile } from './deliver.ts';
+import { readModelQuestion } from './model-question.ts';
 
 /** As the process of the plugin has it (`tasks.py`). */
 export const askedSchema = z.object({
@@ -19,6 +22,8 @@ const wishes = {
   'set-timer': z.tuple([id, timerSchema]),
   'clear-timers': z.tuple([id, z.object({ temporary: z.boolean().optional() })]),
   timers: z.tuple([id]),
+  model: z.tuple([id, z.json()]),
+  'model-name': z.tuple([id]),
   conversations: z.tuple([]),
 };
 
@@ -45,6 +50,12 @@ export async function wishOf({ what, args }: Asked, read: ReadFile): Promise<Tas
     }
     case 'timers':
       return { what, conversationId: parsed('timers', args)[0] };
+    case 'model': {
+      const [conversationId, given] = parsed('model', args);
+      return { what, conversationId, question: modelQuestionOf(given) };
+    }
+    case 'model-name':
+      return { what, conversationId: parsed('model-name', args)[0] };
     case 'conversations':
       parsed('conversations', args);
       return { what };
@@ -57,6 +68,14 @@ function parsed<What extends keyof typeof wishes>(what: What, args: unknown): z.
   const result = wishes[what].safeParse(args);
   if (!result.success) throw new TaskRefused(`what a task asks for (${what}) is not usable: ${z.prettifyError(result.error).slice(0, 300)}`);
   return result.data as z.infer<(typeof wishes)[What]>;
+}
+
+function modelQuestionOf(given: Json): ModelQuestion {
+  try {
+    return readModelQuestion(given);
+  } catch (error) {
+    return refuse(error);
+  }
 }
 
 function textWithin(part: ContentPart): ContentPart {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from longshore_host.model import ask_model
 from longshore_host.prompts import PromptRefused, messages_of
-from longshore_host.questions import QuestionFailed, ask
+from longshore_host.questions import QuestionFailed
 from longshore_maibot.refused import CapabilityRefused
 
 # The tasks for which MaiBot may have models of their own. Here the model of the agent does all of them.
@@ -22,7 +23,11 @@ async def generate_with_tools(args: dict[str, Any]) -> dict[str, Any]:
 
 
 async def available_models(args: dict[str, Any]) -> dict[str, Any]:
-    return {'success': True, 'models': [*_TASKS, await ask('model-name')]}
+    return {'success': True, 'models': [*_TASKS, await _asked(args, 'model-name')]}
+
+
+async def _asked(args: dict[str, Any], what: str, *given: Any) -> Any:
+    return await ask_model(what, *given, conversation=args.get('stream_id') or args.get('chat_id'), named_by='stream_id')
 
 
 async def _ask(args: dict[str, Any], tools: list[dict[str, Any]]) -> dict[str, Any]:
@@ -34,7 +39,7 @@ async def _ask(args: dict[str, Any], tools: list[dict[str, Any]]) -> dict[str, A
     if isinstance(most, (int, float)) and most >= 1:
         question['maxOutputTokens'] = int(most)
     try:
-        reply = await ask('model', question)
+        reply = await _asked(args, 'model', question)
     except QuestionFailed as problem:
         return {'success': False, 'response': '', 'reasoning': '', 'model': '', 'model_name': '', 'tool_calls': [], 'error': str(problem)}
     used = reply['usage']

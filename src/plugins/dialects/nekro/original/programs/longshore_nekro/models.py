@@ -7,8 +7,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+from longshore_host.model import ask_model
 from longshore_host.prompts import messages_of
-from longshore_host.questions import ask
 from longshore_nekro.context import local_file
 from longshore_nekro.refused import refuse
 
@@ -91,7 +91,8 @@ class OpenAIResponse(SimpleNamespace):
 
 
 async def gen_openai_chat_response(model: str, messages: Any, **options: Any) -> OpenAIResponse:
-    """How the model samples and how long it may take is up to the agent. Raises an error with the reason when the model is not asked."""
+    """How the model samples and how long it may take is up to the agent. `chat_key`, which only Longshore has, names the conversation outside of a call.
+    Raises an error with the reason when the model is not asked."""
     if options.get('base_url') or model not in (_MODEL, '', None):
         refuse('nekro_agent.services.agent.openai.gen_openai_chat_response with a model of its own')
     given = [message.to_dict() if isinstance(message, OpenAIChatMessage) else message for message in messages]
@@ -100,7 +101,7 @@ async def gen_openai_chat_response(model: str, messages: Any, **options: Any) ->
     if isinstance(most, (int, float)) and most >= 1:
         question['maxOutputTokens'] = int(most)
     began = time.monotonic()
-    reply = await ask('model', question)
+    reply = await ask_model('model', question, conversation=options.get('chat_key'), named_by='chat_key')
     took = max(1, round((time.monotonic() - began) * 1000))
     used = reply['usage']
     return OpenAIResponse(

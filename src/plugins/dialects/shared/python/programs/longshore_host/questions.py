@@ -15,7 +15,7 @@ LARGEST = 1_000_000
 _DIALED = 'longshore:context'
 
 
-_NOBODY = 'the model and the conversation can be asked only during a call of a tool, or in a hook that is waited for; tasks and webhooks can only send'
+_NOBODY = 'this can be asked only during a call of a tool, or in a hook that is waited for'
 
 
 class QuestionFailed(RuntimeError):
@@ -40,6 +40,12 @@ def take_channel(params: dict[str, Any]) -> Channel:
     channel = Channel((params.get('_meta') or {}).get('longshore/channel'))
     _channel.set(channel)
     return channel
+
+
+def has_channel() -> bool:
+    """Whether this task belongs to a request that may ask."""
+    taken = _channel.get()
+    return taken is not None and taken.given is not None
 
 
 async def ask(what: str, *args: Any) -> Any:
