@@ -9,6 +9,7 @@ import { inTime } from '../../src/common/in-time.ts';
 import { isFailure } from '../../src/contracts/errors.ts';
 import { takeLeftovers } from './take-leftovers.ts';
 import type { Scenario } from './scenario.ts';
+import { clocks } from './scenarios/clocks.ts';
 import { cuts } from './scenarios/cuts.ts';
 import { disks } from './scenarios/disks.ts';
 import { hosts } from './scenarios/hosts.ts';
@@ -18,7 +19,7 @@ import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, disks, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, disks, clocks, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;

@@ -18,7 +18,7 @@ const SETTLED_MS = 3_000;
 
 export function createHistories(client: Client, namespace: string): Histories {
   const removeAll = async (query: string) => {
-    const deadline = Date.now() + GONE_MS;
+    const deadline = performance.now() + GONE_MS;
     for (;;) {
       let found = 0;
       for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
@@ -26,7 +26,7 @@ export function createHistories(client: Client, namespace: string): Histories {
         // Temporal's list follows a moment later. A workflow that is removed before the list has all of it would come back into the list, and stay.
         if (closeTime && Date.now() - closeTime.getTime() >= SETTLED_MS) await removeRun(client, namespace, { workflowId, runId });
       }
-      if (found === 0 || Date.now() > deadline) return found === 0;
+      if (found === 0 || performance.now() > deadline) return found === 0;
       await sleep(POLL_MS);
     }
   };
