@@ -5,6 +5,9 @@ import type { Problem } from '../verdict.ts';
 const NO_SPACE = /no space|not kept|may write/i;
 const ADDED = /echo '([^']+)' >> log/;
 
+/** Such a call has not taken effect, and its result says why; that of code has told its code. */
+const FAILED = 'is failed in the ledger';
+
 /**
  * Everything about a conversation that breaks a rule, where the disk of its sandbox may have been full: then calls may have failed, and say so. A call whose result
  * tells of no failure has done all of its work.
@@ -19,7 +22,7 @@ export function problemsWithFullDisks(ended: Ended): Problem[] {
   const shown = linesShownLast(ended.entries);
   const marks = shown ?? [];
   const problems = problemsOf({ ...ended, kind: { ...ended.kind, marks: [] } }).filter(
-    ({ rule, what }) => rule !== 'lost' || !failed.some(({ callId }) => what.includes(callId)),
+    ({ rule, what }) => !(rule === 'lost' && failed.some(({ callId }) => what.includes(callId))) && !what.endsWith(FAILED),
   );
   const lost = shown === undefined ? [] : marksOfSuccess(ended, results).filter((mark) => !marks.includes(mark));
   return [

@@ -6,7 +6,7 @@ import { createOwnEngine, whyNoOwnEngine } from '../../own-engine.ts';
 import { problemsWithFullDisks } from '../disks/problems-with-full-disks.ts';
 import { openSmallDisk, whyNoSmallDisk, type SmallDisk } from '../disks/small-disk.ts';
 import { openHost, type ChaosHost } from '../hosts/open-hosts.ts';
-import { isPassing } from '../insist.ts';
+import { insist, isPassing } from '../insist.ts';
 import { KINDS, PULSE, STORED } from '../kinds.ts';
 import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
@@ -23,6 +23,9 @@ const HOST_MB = 1_200;
 const QUIET_MS = [4_000, 9_000] as const;
 const FULL_MS = [3_000, 20_000] as const;
 const ASK_MS = 1_000;
+/** More than it keeps for later use. */
+const SEGMENTS = 20;
+const ASKED_MS = 60_000;
 const RECOVERY_LIMIT_MS = 20_000;
 const CLOSING_MS = 30_000;
 
@@ -77,13 +80,20 @@ async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal
     const of = oneOf(random, ['postgres', 'host'] as const);
     const disk = of === 'postgres' ? world.postgresDisk! : hostDisk;
     const lengthMs = between(random, ...FULL_MS);
+    const endsPostgres = of === 'postgres' && random() < 0.5;
+    const refused: string[] = [];
     await disk.fill();
-    for (const end = performance.now() + lengthMs; performance.now() < end; await sleep(ASK_MS)) await ask(world, filled.refusals, verdict);
+    if (endsPostgres) await useUpLog(world);
+    for (const end = performance.now() + lengthMs; performance.now() < end; await sleep(ASK_MS)) {
+      const id = `asked-${randomUUID()}`;
+      if (!(await ask(world, id, filled.refusals, verdict))) refused.push(id);
+    }
     await disk.free();
     filled.times += 1;
     const hasEnded = await world.postgresDisk!.restart();
     filled.restarts += hasEnded ? 1 : 0;
-    const { newMs, oldMs } = await measureRecovery(world);
+    // Whoever was refused asks again, so that nothing of the first attempt is left.
+    const [{ newMs, oldMs }] = await Promise.all([measureRecovery(world), ...refused.map((id) => insist(AbortSignal.timeout(ASKED_MS), () => begin(world, id)))]);
     const what = `the disk of ${of === 'postgres' ? 'Postgres' : 'the host'} was full for ${seconds(lengthMs)}${hasEnded ? ', which ended' : ''}`;
     say(`${what}: ${seconds(newMs)} until a new conversation was answered, ${seconds(oldMs)} until all that were under way went on`);
     if (Math.max(newMs, oldMs) > RECOVERY_LIMIT_MS)
@@ -91,16 +101,34 @@ async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal
   }
 }
 
-/** Starts a conversation as a caller that does not insist. */
-async function ask({ longshore }: World, refusals: Filled['refusals'], verdict: Run['verdict']): Promise<void> {
+/** Where there is no room for its log of transactions, Postgres ends all sessions, and itself when it cannot start again. */
+async function useUpLog({ records }: World): Promise<void> {
+  const write = `select pg_logical_emit_message(true, 'chaos', 'full'), pg_switch_wal()`;
+  for (let tries = 0; tries < SEGMENTS; tries += 1) {
+    const isAway = await records.query(write).then(
+      () => false,
+      () => true,
+    );
+    if (isAway) return;
+  }
+}
+
+async function begin({ longshore }: World, conversationId: string): Promise<void> {
   const { message } = PULSE.pulse.turns[0]!;
+  await longshore.start({ agent: 'pulse', user: 'ann', conversationId, message, closeWhenDone: true });
+}
+
+/** Starts a conversation as a caller that does not insist; false when it was refused. */
+async function ask(world: World, id: string, refusals: Filled['refusals'], verdict: Run['verdict']): Promise<boolean> {
   try {
-    await longshore.start({ agent: 'pulse', user: 'ann', conversationId: `asked-${randomUUID()}`, message, closeWhenDone: true });
+    await begin(world, id);
+    return true;
   } catch (error) {
     const cause = isFailure(error, 'SERVICE_AWAY') ? ` (${error.values['cause']})` : '';
     const told = isFailure(error) ? `${error.code}${cause}` : String(error);
     refusals.set(told, (refusals.get(told) ?? 0) + 1);
     if (!isPassing(error) || cause.includes('INTERNAL')) verdict.add({ rule: 'told', what: `a client was told ${told}: ${String(error)}` });
+    return false;
   }
 }
 
