@@ -10,7 +10,7 @@ import { insist, isPassing } from '../insist.ts';
 import { KINDS, PULSE, STORED } from '../kinds.ts';
 import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
-import { between, oneOf } from '../random.ts';
+import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import type { World } from '../world.ts';
@@ -22,6 +22,11 @@ const POSTGRES_MB = 300;
 const HOST_MB = 1_200;
 const QUIET_MS = [4_000, 9_000] as const;
 const FULL_MS = [3_000, 20_000] as const;
+const FAULTS = {
+  host: 'the disk of the host was full',
+  data: 'the disk of Postgres was full',
+  log: 'the disk of Postgres was full, and its log used up',
+};
 const ASK_MS = 1_000;
 /** More than it keeps for later use. */
 const SEGMENTS = 20;
@@ -74,16 +79,18 @@ interface Filled {
 async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal, { verdict, say }: Pick<Run, 'verdict' | 'say'>): Promise<Filled> {
   const { faults: random } = world.random;
   const filled: Filled = { times: 0, restarts: 0, refusals: new Map() };
+  const left: (keyof typeof FAULTS)[] = [];
   for (;;) {
     await sleep(between(random, ...QUIET_MS), undefined, { signal: over }).catch(() => undefined);
     if (over.aborted) return filled;
-    const of = oneOf(random, ['postgres', 'host'] as const);
-    const disk = of === 'postgres' ? world.postgresDisk! : hostDisk;
+    // All of them in a random order, then again in another one.
+    if (left.length === 0) left.push('host', 'data', 'log');
+    const [fault = 'host'] = left.splice(Math.floor(random() * left.length), 1);
+    const disk = fault === 'host' ? hostDisk : world.postgresDisk!;
     const lengthMs = between(random, ...FULL_MS);
-    const endsPostgres = of === 'postgres' && random() < 0.5;
     const refused: string[] = [];
     await disk.fill();
-    if (endsPostgres) await useUpLog(world);
+    if (fault === 'log') await useUpLog(world);
     for (const end = performance.now() + lengthMs; performance.now() < end; await sleep(ASK_MS)) {
       const id = `asked-${randomUUID()}`;
       if (!(await ask(world, id, filled.refusals, verdict))) refused.push(id);
@@ -94,7 +101,7 @@ async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal
     filled.restarts += hasEnded ? 1 : 0;
     // Whoever was refused asks again, so that nothing of the first attempt is left.
     const [{ newMs, oldMs }] = await Promise.all([measureRecovery(world), ...refused.map((id) => insist(AbortSignal.timeout(ASKED_MS), () => begin(world, id)))]);
-    const what = `the disk of ${of === 'postgres' ? 'Postgres' : 'the host'} was full for ${seconds(lengthMs)}${hasEnded ? ', which ended' : ''}`;
+    const what = `${FAULTS[fault]} for ${seconds(lengthMs)}${hasEnded ? ', and Postgres ended' : ''}`;
     say(`${what}: ${seconds(newMs)} until a new conversation was answered, ${seconds(oldMs)} until all that were under way went on`);
     if (Math.max(newMs, oldMs) > RECOVERY_LIMIT_MS)
       verdict.add({ rule: 'recovery', what: `after ${what} it took ${seconds(Math.max(newMs, oldMs))}; ${seconds(RECOVERY_LIMIT_MS)} are allowed` });

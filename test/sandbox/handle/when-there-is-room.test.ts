@@ -19,7 +19,7 @@ function slowStart() {
   return { connection: whenThereIsRoom(connection), asked, arrive: () => (isThere = true), end };
 }
 
-test.each(['input', 'calls'] as const)('%s that overtakes the start of its command is given again until the command is there', async (what) => {
+test.each(['input', 'calls'] as const)('a request (%s) that overtakes the start of its command is repeated until the command is there', async (what) => {
   const { connection, asked, arrive, end } = slowStart();
   const running = connection.run(SPEC, { previewBytes: 0 });
   const given = what === 'input' ? connection.input('one', Buffer.from('a'), { end: true }) : connection.calls('one', { onCall: () => undefined });
