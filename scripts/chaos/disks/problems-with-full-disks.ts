@@ -18,7 +18,8 @@ export function problemsWithFullDisks(ended: Ended): Problem[] {
   const cut = [...results.values()].filter((result) => lacksOutput(ended, result));
   const untold = failed.filter((result) => !NO_SPACE.test(textOf(result)));
   const silent = cut.map((result): Problem => ({ rule: 'told', what: `the output of ${result.callId} is not whole, and it does not say so: ${textOf(result)}` }));
-  if (failed.length === 0) return [...problemsOf(ended), ...silent];
+  // Commands of its sub-agents may have failed, too.
+  if (failed.length === 0 && ended.kind.below === undefined) return [...problemsOf(ended), ...silent];
   const shown = linesShownLast(ended.entries);
   const marks = shown ?? [];
   const problems = problemsOf({ ...ended, kind: { ...ended.kind, marks: [] } }).filter(
