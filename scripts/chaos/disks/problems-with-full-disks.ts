@@ -17,7 +17,10 @@ export function problemsWithFullDisks(ended: Ended): Problem[] {
   const failed = [...results.values()].filter((result) => hasFailed(result));
   const cut = [...results.values()].filter((result) => lacksOutput(ended, result));
   const untold = failed.filter((result) => !NO_SPACE.test(textOf(result)));
-  const silent = cut.map((result): Problem => ({ rule: 'told', what: `the output of ${result.callId} is not whole, and it does not say so: ${textOf(result)}` }));
+  const silent = cut.map((result): Problem => ({
+    rule: 'told',
+    what: `the output of ${result.callId} is not whole, and it does not say so: ${textOf(result)}`,
+  }));
   // Commands of its sub-agents may have failed, too.
   if (failed.length === 0 && ended.kind.below === undefined) return [...problemsOf(ended), ...silent];
   const shown = linesShownLast(ended.entries);
@@ -39,8 +42,9 @@ export function problemsWithFullDisks(ended: Ended): Problem[] {
 
 type Result = Extract<Ended['entries'][number]['entry'], { role: 'tool' }>;
 
+/** A command may end well after a part of it has failed; then its errors tell. */
 function hasFailed(result: Result): boolean {
-  return result.isError || /"exitCode": ?[1-9]/.test(textOf(result));
+  return result.isError || /"exitCode": ?[1-9]/.test(textOf(result)) || NO_SPACE.test(textOf(result));
 }
 
 /** A command that counts has counted to its end, and not all of that is in its result. */

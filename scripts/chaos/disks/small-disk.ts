@@ -70,7 +70,7 @@ async function keepFull(handle: FileHandle, until: AbortSignal): Promise<void> {
 }
 
 async function writeToTheLastBlock(handle: FileHandle): Promise<void> {
-  for (const piece of PIECES) while (await hasTaken(handle, piece)) /* more */;
+  for (const piece of PIECES) while (await hasTaken(handle, piece)) /* more */ ;
 }
 
 async function hasTaken(handle: FileHandle, piece: Buffer): Promise<boolean> {

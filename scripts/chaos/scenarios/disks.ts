@@ -100,7 +100,10 @@ async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal
     const hasEnded = await world.postgresDisk!.restart();
     filled.restarts += hasEnded ? 1 : 0;
     // Whoever was refused asks again, so that nothing of the first attempt is left.
-    const [{ newMs, oldMs }] = await Promise.all([measureRecovery(world), ...refused.map((id) => insist(AbortSignal.timeout(ASKED_MS), () => begin(world, id)))]);
+    const [{ newMs, oldMs }] = await Promise.all([
+      measureRecovery(world),
+      ...refused.map((id) => insist(AbortSignal.timeout(ASKED_MS), () => begin(world, id))),
+    ]);
     const what = `${FAULTS[fault]} for ${seconds(lengthMs)}${hasEnded ? ', and Postgres ended' : ''}`;
     say(`${what}: ${seconds(newMs)} until a new conversation was answered, ${seconds(oldMs)} until all that were under way went on`);
     if (Math.max(newMs, oldMs) > RECOVERY_LIMIT_MS)

@@ -12,7 +12,11 @@ const missing = await clocks.missing?.();
     const words = ['clocks', '--seed', '1', '--minutes', '0.5', '--program', await builtCommandLine()];
     const { code, stdout } = await runCommand(process.execPath, ['--import', 'tsx', PROGRAM, ...words]);
     const lines = stdout.trimEnd().split('\n');
-    expect({ code, broken: lines.filter((line) => line.includes('BROKEN')), end: lines.at(-1) }).toEqual({ code: 0, broken: [], end: 'clocks: all rules hold' });
+    expect({ code, broken: lines.filter((line) => line.includes('BROKEN')), end: lines.at(-1) }).toEqual({
+      code: 0,
+      broken: [],
+      end: 'clocks: all rules hold',
+    });
     const [, times, held] = /a clock was set (\d+) times; (\d+) conversations had/.exec(stdout) ?? [];
     expect([times, held].map((count) => Number(count) > 0)).toEqual([true, true]);
   },
