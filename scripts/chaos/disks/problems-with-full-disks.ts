@@ -49,8 +49,8 @@ function hasFailed(result: Result): boolean {
 
 /** A command that counts has counted to its end, and not all of that is in its result. */
 function lacksOutput({ entries }: Ended, result: Result): boolean {
-  const command = callsOf(entries).find(({ callId }) => callId === result.callId)?.arguments['command'];
-  const last = /seq (\d+)/.exec(String(command))?.[1];
+  const call = callsOf(entries).find(({ callId }) => callId === result.callId);
+  const last = /seq (\d+)/.exec(JSON.stringify(call?.arguments))?.[1];
   return last !== undefined && !hasFailed(result) && !textOf(result).includes(`\\n${last}`) && !NO_SPACE.test(textOf(result));
 }
 
@@ -62,7 +62,7 @@ function callsOf(entries: Ended['entries']) {
 function marksOfSuccess({ entries }: Ended, results: Map<string, Result>): string[] {
   return callsOf(entries).flatMap((call) => {
     const result = results.get(call.callId);
-    const mark = ADDED.exec(String(call.arguments['command']))?.[1];
+    const mark = ADDED.exec(JSON.stringify(call.arguments))?.[1];
     return mark === undefined || result === undefined || hasFailed(result) ? [] : [mark];
   });
 }

@@ -49,7 +49,7 @@ export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
       const handle = await open(file, 'a');
       await writeToTheLastBlock(handle);
       const stop = new AbortController();
-      filling = { stop, done: keepFull(handle, stop.signal).finally(() => rm(file)) };
+      filling = { stop, done: keepFull(handle, file, stop.signal) };
     },
     free,
     async [Symbol.asyncDispose]() {
@@ -61,11 +61,12 @@ export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
   };
 }
 
-async function keepFull(handle: FileHandle, until: AbortSignal): Promise<void> {
+async function keepFull(handle: FileHandle, file: string, until: AbortSignal): Promise<void> {
   try {
     while (await sleep(LOOK_MS, true, { signal: until }).catch(() => false)) await writeToTheLastBlock(handle);
   } finally {
     await handle.close();
+    await rm(file);
   }
 }
 
