@@ -33,11 +33,13 @@ export async function whyNoOwnEngine(): Promise<string | undefined> {
 
 interface Place {
   directory: string;
+  data: string;
   program: string;
   runsc: string | undefined;
   socket: string;
 }
 
+<<<<<<< HEAD
 /** @param under where its directory is made */
 export async function createOwnEngine({
   program = ENGINE_PROGRAM,
@@ -46,6 +48,18 @@ export async function createOwnEngine({
 }: { program?: string; runsc?: string | undefined; under?: string } = {}): Promise<OwnEngine> {
   const directory = await mkdtemp(join(under, 'longshore-engine-'));
   const place: Place = { program, runsc, directory, socket: join(directory, 'docker.sock') };
+=======
+export interface OwnEngineOptions {
+  program?: string;
+  runsc?: string | undefined;
+  /** Where images, containers and volumes are, in place of its temporary directory. */
+  data?: string;
+}
+
+export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc, data }: OwnEngineOptions = {}): Promise<OwnEngine> {
+  const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
+  const place: Place = { program, runsc, directory, data: data ?? join(directory, 'data'), socket: join(directory, 'docker.sock') };
+>>>>>>> chaos
   const host = `unix://${place.socket}`;
   const disposed = new AbortController();
   const { signal } = disposed;
@@ -90,7 +104,7 @@ export async function createOwnEngine({
       } finally {
         await end('SIGTERM');
         // Engines mount their directory on itself, and the network of the host where something was built; some leave that behind.
-        for (const mount of ['data', 'exec/netns/default']) await runCommand('umount', [join(directory, mount)]);
+        for (const mount of [place.data, join(directory, 'exec/netns/default')]) await runCommand('umount', [mount]);
         await rm(directory, { recursive: true, force: true });
       }
     },
@@ -117,13 +131,13 @@ function docker(host: string, ...args: string[]): Promise<string> {
   return mustRun(`docker ${args[0]} on the engine of this script`, 'docker', ['--host', host, ...args], { fix: 'See what it says' });
 }
 
-async function launch({ directory, program, runsc, socket }: Place, liveRestore: boolean): Promise<ChildProcess> {
+async function launch({ directory, data, program, runsc, socket }: Place, liveRestore: boolean): Promise<ChildProcess> {
   const settings = {
     experimental: true,
     bridge: 'none',
     iptables: false,
     'live-restore': liveRestore,
-    'data-root': join(directory, 'data'),
+    'data-root': data,
     'exec-root': join(directory, 'exec'),
     pidfile: join(directory, 'pid'),
     ...(runsc !== undefined && { runtimes: { runsc: { path: runsc, runtimeArgs: RUNTIME_ARGUMENTS } } }),

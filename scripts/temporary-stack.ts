@@ -21,6 +21,8 @@ export interface TemporaryStack extends AsyncDisposable {
   uiUrl: string | undefined;
   /** Removed at the end, with all that is in it. */
   directory: string;
+  /** Starts it on its data if it has ended, as a service manager does, and says whether it had. */
+  restartPostgres(): Promise<boolean>;
   /** Aborted when the script is told to end, which ends the stack. */
   interrupted: AbortSignal;
   /** Adds what ends before the servers, the last one first: at the end of the script, when it is told to end, and when it dies. Throws when the stack is ending. */
@@ -29,8 +31,16 @@ export interface TemporaryStack extends AsyncDisposable {
 
 type Variables = Record<string, string>;
 
-/** Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it. */
-export async function startTemporaryStack(purpose: string, settings: Record<string, string>, log: (line: string) => void): Promise<TemporaryStack> {
+/**
+ * Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it.
+ * @param postgresIn where the data of Postgres are, safe from its crashes, in place of the directory of the stack
+ */
+export async function startTemporaryStack(
+  purpose: string,
+  settings: Record<string, string>,
+  log: (line: string) => void,
+  postgresIn?: string,
+): Promise<TemporaryStack> {
   // Before anything is started: building an image for an engine that is not there takes minutes to fail.
   const engine = settings['DOCKER_HOST'] === undefined ? await inspectEngine() : undefined;
   if (engine?.outcome === 'absent') throw failure('DOCKER_UNAVAILABLE', { problem: engine.problem });
@@ -45,11 +55,18 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
   let stopping: Promise<void> | undefined;
   const stop = () => (stopping ??= stopAll(stops));
   const ending = new AbortController();
+  let again = async () => false;
   const postgres = async (signal: AbortSignal): Promise<Variables> => {
     if (given.DATABASE_URL) return {};
-    const options = { dataDir: join(directory, 'postgres'), port: await freePort(), home: config.LONGSHORE_HOME, log, durable: false };
-    const server = await startPostgres({ ...options, signal });
+    const place = { dataDir: join(postgresIn ?? directory, 'postgres'), durable: postgresIn !== undefined };
+    const options = { ...place, port: await freePort(), home: config.LONGSHORE_HOME, log };
+    let server = await startPostgres({ ...options, signal });
     stops.push(() => server.stop());
+    again = async () => {
+      const found = await startPostgres(options);
+      if (!found.shared) server = found;
+      return !found.shared;
+    };
     return { DATABASE_URL: server.url };
   };
   const temporal = async (signal: AbortSignal): Promise<Variables> => {
@@ -79,6 +96,7 @@ export async function startTemporaryStack(purpose: string, settings: Record<stri
     uiUrl,
     directory,
     interrupted: ending.signal,
+    restartPostgres: () => again(),
     alsoStop(step) {
       if (stopping) throw new Error('the servers of this script are ending');
       stops.push(step);

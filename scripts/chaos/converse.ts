@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inTime } from '../../src/common/in-time.ts';
 import type { ConversationEvent, Longshore } from '../../src/client.ts';
 import { insist } from './insist.ts';
@@ -40,6 +41,7 @@ async function speak(longshore: Longshore, agent: string, kind: Kind, id: string
   };
   await hear(first);
   for (const turn of more) {
+    await sleep(turn.afterMs ?? 0, undefined, { signal });
     const messageId = turn.message.replaceAll(/\W/g, '');
     const { turnId } = await insist(signal, () => chat.send(turn.message, { messageId }));
     await hear(turn, turnId);

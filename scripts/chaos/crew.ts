@@ -7,6 +7,8 @@ export interface Crew extends AsyncDisposable {
   members(): readonly OwnProcess[];
   /** Where a request goes: the services take turns. Undefined when none is ready. */
   service(): Address | undefined;
+  /** One more, with settings of its own; resolves when it is ready. */
+  add(kind: ProcessKind, settings: NodeJS.ProcessEnv): Promise<void>;
   /** Kills one, and resolves when another is in its place. Gives the id of the killed process. */
   kill(kind: ProcessKind): Promise<number>;
   /** Processes that were started by those that have ended. */
@@ -48,6 +50,11 @@ export async function startCrew({ launch, random, workers, services, spares }: C
       const ready = members.filter((member) => member.address() !== undefined);
       requests += 1;
       return ready[requests % Math.max(1, ready.length)]?.address();
+    },
+    async add(kind, settings) {
+      const added = startProcess(kind, { ...launch, environment: { ...launch.environment, ...settings } });
+      members.push(added);
+      await added.ready;
     },
     async kill(kind) {
       const victim = oneOf(

@@ -12,6 +12,8 @@ export interface Step {
 }
 export interface Turn {
   message: string;
+  /** Milliseconds after the reply to the one before. */
+  afterMs?: number;
   steps: Step[];
 }
 
@@ -126,6 +128,35 @@ export const HOSTED: Kinds = {
     turns: [
       { message: 'Work.', steps: [...ofOneTurn('one', 'two'), { say: 'The first half is done.' }] },
       { message: 'Go on.', steps: [...ofOneTurn('three', 'four'), show, { say: 'The rest is done.' }] },
+    ],
+    marks: ['one', 'two', 'three', 'four'],
+  },
+};
+
+const LINES = 20_000;
+/** Much is written to the disk of the host: files, output, a backup, an archive. */
+export const STORED: Kinds = {
+  writer: {
+    agent: {},
+    turns: [
+      {
+        message: 'Work.',
+        steps: [
+          ...['one', 'two', 'three', 'four'].map((label) =>
+            calls(call('shell:run', { command: `sleep 1 && head -c 3000000 /dev/urandom > ${label} && seq ${LINES} && echo '${label}' >> log` })),
+          ),
+          show,
+          { say: 'All is written.' },
+        ],
+      },
+    ],
+    marks: ['one', 'two', 'three', 'four'],
+  },
+  resting: {
+    agent: { sandbox: { backup: 'turn', idle: { freeze: '1s', stop: '2s', archive: '3s' } } },
+    turns: [
+      { message: 'Work.', steps: [...ofOneTurn('one', 'two'), { say: 'The first half is done.' }] },
+      { message: 'Go on.', afterMs: 8_000, steps: [...ofOneTurn('three', 'four'), show, { say: 'The rest is done.' }] },
     ],
     marks: ['one', 'two', 'three', 'four'],
   },

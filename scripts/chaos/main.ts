@@ -9,7 +9,9 @@ import { inTime } from '../../src/common/in-time.ts';
 import { isFailure } from '../../src/contracts/errors.ts';
 import { takeLeftovers } from './take-leftovers.ts';
 import type { Scenario } from './scenario.ts';
+import { clocks } from './scenarios/clocks.ts';
 import { cuts } from './scenarios/cuts.ts';
+import { disks } from './scenarios/disks.ts';
 import { hosts } from './scenarios/hosts.ts';
 import { kills } from './scenarios/kills.ts';
 import { slips } from './scenarios/slips.ts';
@@ -17,7 +19,7 @@ import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, disks, clocks, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;
@@ -64,7 +66,7 @@ async function run(name: string, scenario: Scenario, { seed, minutes = scenario.
   console.log(`${name}: ${scenario.summary}\nrepeat it with: ${command}`);
   const verdict = createVerdict(say);
   {
-    await using world = await openWorld({ seed, program, logs, verdict, say, spares: scenario.spares, workers: scenario.workers });
+    await using world = await openWorld({ ...scenario, seed, program, logs, verdict, say });
     using _interruptions = endWith(world);
     say(`the installation ${world.installation} is up`);
     const limitMs = minutes * 60_000 + ENDING_MS;

@@ -18,6 +18,8 @@ export interface Scenario {
   rules: readonly Rule[];
   /** Processes are killed. */
   spares: boolean;
+  /** The data of Postgres are on a disk of their own, of so many megabytes. */
+  postgresDiskMb?: number;
   /** On the host of this machine's engine; one that has hosts of its own starts their workers itself. */
   workers: number;
   /** Why this machine cannot run it; undefined when it can. */

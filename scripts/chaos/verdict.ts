@@ -5,6 +5,7 @@ export const RULES = {
   transcript: 'every transcript is what the agent and its user said',
   result: 'every call has exactly one result',
   reported: 'nothing is reported that did not happen, and a reader of events has what is stored',
+  told: 'what cannot be done is refused with an error that says why',
   recovery: 'all parts work soon after a fault',
   ended: 'no process ends that was not ended',
   grown: 'nothing grows under a steady load',

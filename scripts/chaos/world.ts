@@ -8,8 +8,9 @@ import { createDockerSandboxes } from '../../src/sandbox/lifecycle/docker-sandbo
 import { stopAll } from '../../src/setup/dev-stack.ts';
 import { startTemporaryStack, type TemporaryStack } from '../temporary-stack.ts';
 import { openCounter, type Counter } from './counter.ts';
+import { openSmallDisk, type SmallDisk } from './disks/small-disk.ts';
 import { startCrew, type Crew } from './crew.ts';
-import { BELOW, HOSTED, KINDS, PULSE, QUICK } from './kinds.ts';
+import { BELOW, HOSTED, KINDS, PULSE, QUICK, STORED } from './kinds.ts';
 import type { Launch } from './processes.ts';
 import { randomFrom, type Random } from './random.ts';
 import { openRecords, type Records } from './records.ts';
@@ -28,6 +29,7 @@ export interface WorldOptions {
   /** Kill processes: others wait to take their places. */
   spares: boolean;
   workers: number;
+  postgresDiskMb?: number;
 }
 
 /** An installation of its own that may be broken: servers, workers and services, and ways to all of them. */
@@ -42,6 +44,8 @@ export interface World extends AsyncDisposable {
   ways: { postgres: Way; temporal: Way };
   /** Where the servers are, past all ways. */
   servers: Record<'postgres' | 'temporal', () => Address>;
+  /** Of a scenario that gives Postgres a disk of its own. */
+  postgresDisk?: SmallDisk & { restart(): Promise<boolean> };
   config: TemporaryStack['config'];
   /** How workers and services are started. */
   launch: Launch;
@@ -70,7 +74,7 @@ export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { seed, program, logs, verdict, say, spares, workers } = options;
+  const { seed, program, logs, verdict, say, spares, workers, postgresDiskMb } = options;
   const stops: (() => Promise<void>)[] = [];
   const dispose = () => stopAll(stops);
   const owned = <T extends AsyncDisposable>(thing: T): T => {
@@ -81,12 +85,13 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const random = { faults: randomFrom(seed), kinds: randomFrom(seed + 1) };
   try {
     const directory = await openDirectory(stops, verdict);
-    const stack = owned(await startTemporaryStack('chaos', {}, say));
+    const disk = postgresDiskMb === undefined ? undefined : owned(await openSmallDisk(postgresDiskMb));
+    const stack = owned(await startTemporaryStack('chaos', {}, say, disk?.directory));
     const records = owned(await openRecords(stack.config.DATABASE_URL));
     const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
     stops.push(() => connection.close());
     const counter = owned(await openCounter());
-    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED });
+    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED, ...STORED });
     const servers = { postgres: addressOf(stack.config.DATABASE_URL), temporal: addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`) };
     const ways = { postgres: owned(await openWay(servers.postgres)), temporal: owned(await openWay(servers.temporal)) };
     const apiKey = await createKey(stack, directory.agents);
@@ -103,6 +108,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       workflows: new Client({ connection }).workflow,
       ways,
       servers,
+      ...(disk && { postgresDisk: { ...disk, restart: () => stack.restartPostgres() } }),
       config: stack.config,
       launch,
       owned,

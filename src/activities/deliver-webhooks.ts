@@ -34,7 +34,7 @@ export function createDeliverWebhooks(parts: DeliverWebhooksParts) {
     const beating = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
     let open: { url: string; endpoint: Endpoint } | undefined;
     try {
-      for (const until = Date.now() + TURN_MS; Date.now() < until && !context.cancellationSignal.aborted;) {
+      for (const until = performance.now() + TURN_MS; performance.now() < until && !context.cancellationSignal.aborted;) {
         const task = await store.webhooks.next(webhookId, sender, MAX_DATA_BYTES);
         if (!task) return { outcome: 'ended' };
         if (!task.delivery) return await rest(parts, webhookId, sender);

@@ -1,4 +1,4 @@
-import { isFailure } from '../contracts/errors.ts';
+import { isPostgresAway } from './database/database-failures.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
 import { followTopic, type Subscriptions } from './database/follow-topic.ts';
 import { delay } from './database/listener.ts';
@@ -39,7 +39,7 @@ async function readIfReachable(read: Store['events']['read'], conversationId: st
   try {
     return await read(conversationId, cursor);
   } catch (error) {
-    if (isFailure(error, 'POSTGRES_UNAVAILABLE')) return undefined;
+    if (isPostgresAway(error)) return undefined;
     throw error;
   }
 }

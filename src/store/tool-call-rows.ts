@@ -32,10 +32,10 @@ export type NewMethodCall = NewToolCall & { number: number; parentCallId: string
 
 /**
  * Result of a claim. `claimed`: run the call; `attempt` above 1 means that an earlier attempt may have had an effect.
- * `settled`: it has its result. `mismatch`: the same id was used for another call.
+ * `begunAt`: when it was claimed first, as `performance.now()` here tells it, whatever the clocks of the machines say. `settled`: it has its result. `mismatch`: the same id was used for another call.
  */
 export type ClaimResult =
-  | { outcome: 'claimed'; fence: number; attempt: number; call: ToolCallRow }
+  | { outcome: 'claimed'; fence: number; attempt: number; call: ToolCallRow; begunAt: number }
   | { outcome: 'settled'; call: ToolCallRow }
   | { outcome: 'mismatch'; call: ToolCallRow }
   | { outcome: 'missing' };

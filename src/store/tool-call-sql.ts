@@ -101,9 +101,9 @@ export const CLAIM = `with ${HELD}, claimed as (
     where conversations.conversation_id = claimed.conversation_id and claimed.fence = 1 and json_array_length($3::json) > 0
     returning conversations.conversation_id, event_seq
   ), logged as (${insertEvents('$3')})
-  select ${COLUMNS}, true as claimed, false as elsewhere from claimed
+  select ${COLUMNS}, true as claimed, false as elsewhere, (extract(epoch from clock_timestamp() - started_at) * 1000)::float8 as age_ms from claimed
   union all
-  select ${STORED}, false, ${isElsewhere('tool_calls.conversation_id')} from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
+  select ${STORED}, false, ${isElsewhere('tool_calls.conversation_id')}, 0 from tool_calls where call_id = $1 and not exists (select 1 from claimed)`;
 
 /**
  * One round trip: result, transcript entry and events, atomically. The results of code's calls are not in the transcript, and where such content is the value

@@ -51,8 +51,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       const [row] = await database.query<Row>('toolCalls.claimMethod', CLAIM_METHOD, methodValues(call, [...requested, ...started], storageLimit));
       if (!row) return refuseSuperseded(database, call.from).then(() => claimAnywhere(call.callId, call.hash, started));
       announcer.announce(call.conversationId);
-      const claimed = toCall(row);
-      return { outcome: 'claimed', fence: claimed.fence, attempt: claimed.fence, call: claimed };
+      return claimedCall(toCall(row), 0);
     },
     async get(callId) {
       const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
@@ -131,15 +130,19 @@ function textOfValue(value: Json): string {
 
 async function claim(database: Database, values: [callId: string, hash: string, events: string, hostId: string | null]): Promise<ClaimResult | undefined> {
   for (;;) {
-    const [found] = await database.query<Row & { claimed: boolean; elsewhere: boolean }>('toolCalls.claim', CLAIM, values);
+    const [found] = await database.query<Row & { claimed: boolean; elsewhere: boolean; age_ms: number }>('toolCalls.claim', CLAIM, values);
     if (!found) return { outcome: 'missing' };
     const call = toCall(found);
-    if (found.claimed) return { outcome: 'claimed', fence: call.fence, attempt: call.fence, call };
+    if (found.claimed) return claimedCall(call, found.age_ms);
     if (call.hash !== values[1]) return { outcome: 'mismatch', call };
     if (call.state !== 'proposed' && call.state !== 'running') return { outcome: 'settled', call };
     if (found.elsewhere) return undefined;
     // The call was settled or edited while the claim waited for the row's lock, and this read returned the old row. The next read sees the new one.
   }
+}
+
+function claimedCall(call: ToolCallRow, ageMs: number): ClaimResult {
+  return { outcome: 'claimed', fence: call.fence, attempt: call.fence, call, begunAt: performance.now() - ageMs };
 }
 
 function toCall(row: Row): ToolCallRow {

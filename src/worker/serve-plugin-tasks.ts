@@ -38,11 +38,11 @@ export function startPluginTasks(parts: Parts): { stop(): Promise<void> } {
   const restsUntil = new RecentMap<string, number>(MOST_RESTING);
   /** Work that takes long, or fails, does not keep the other work waiting. */
   const begin = (name: string, about: object, work: () => Promise<void>): void => {
-    if (atWork.has(name) || (restsUntil.get(name) ?? 0) > Date.now()) return;
+    if (atWork.has(name) || (restsUntil.get(name) ?? 0) > performance.now()) return;
     restsUntil.delete(name);
     const ended = work()
       .catch((error: unknown) => {
-        restsUntil.set(name, Date.now() + RETRY_MS);
+        restsUntil.set(name, performance.now() + RETRY_MS);
         log.info({ ...about, err: error }, 'what plugins want outside of calls could not be done; this is tried again');
       })
       .finally(() => atWork.delete(name));

@@ -60,7 +60,7 @@ export function createFakeStore() {
         call.fence += 1;
         call.startedAt ??= new Date().toISOString();
         if (call.fence === 1) append(started);
-        return { outcome: 'claimed' as const, fence: call.fence, attempt: call.fence, call: { ...call } };
+        return { outcome: 'claimed' as const, fence: call.fence, attempt: call.fence, call: { ...call }, begunAt: performance.now() };
       },
       async settle(
         callId: string,

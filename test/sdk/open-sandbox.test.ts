@@ -100,7 +100,7 @@ test('an aborted open rejects with the reason, and a signal that is none is name
 });
 
 test('without a database it says what is missing', async () => {
-  await expect(openSandbox({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', log })).rejects.toThrow(/^Postgres cannot be reached: .* Check DATABASE_URL/);
+  await expect(openSandbox({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', log })).rejects.toThrow(/^Postgres cannot be used: .* Check DATABASE_URL/);
 });
 
 describe('a refused option', () => {

@@ -35,13 +35,24 @@ export async function openHosts(world: World): Promise<ChaosHosts> {
   await engine.start({ liveRestore: false });
   await engine.takeImage(world.config.LONGSHORE_SANDBOX_IMAGE);
   const orphans: string[] = [];
-  const [first, second] = await Promise.all([openHost(world, 'first', orphans), openHost(world, 'second', orphans, engine)]);
+  const [first, second] = await Promise.all([openHost(world, { id: 'first', orphans }), openHost(world, { id: 'second', orphans, engine })]);
   return { all: [first, second], orphans: () => orphans };
 }
 
-async function openHost(world: World, id: string, orphans: string[], engine?: OwnEngine): Promise<ChaosHost> {
+export interface HostOptions {
+  id: string;
+  /** Gets the processes that were started by workers that have ended. */
+  orphans: string[];
+  /** Default: that of this machine. */
+  engine?: OwnEngine;
+  /** Further settings of its worker. */
+  settings?: NodeJS.ProcessEnv;
+}
+
+/** A host until the world ends. */
+export async function openHost(world: World, { id, orphans, engine, settings }: HostOptions): Promise<ChaosHost> {
   const ways = [world.owned(await openWay(world.servers.postgres)), world.owned(await openWay(world.servers.temporal))] as const;
-  const launch = { ...world.launch, environment: { ...world.launch.environment, ...environmentOf(world, id, ways, engine) } };
+  const launch = { ...world.launch, environment: { ...world.launch.environment, ...environmentOf(world, id, ways, engine), ...settings } };
   let worker: OwnProcess = startProcess('worker', launch);
   world.owned({ [Symbol.asyncDispose]: () => worker.kill() });
   await worker.ready;

@@ -26,9 +26,9 @@ export function createTurnPlaceDesk({ store, agents, places, log }: DeskParts): 
   /** Whether operators limit the turns of a tenant by itself. The number is read where it counts, with the places. */
   const isTenantLimited = (tenant: string): Promise<boolean> => {
     const known = limited.get(tenant);
-    if (known && known.until > Date.now()) return known.isLimited;
+    if (known && known.until > performance.now()) return known.isLimited;
     const isLimited = store.limits.find([{ tenant }]).then(([set]) => set?.runningTurns !== undefined);
-    limited.set(tenant, { until: Date.now() + KEPT_MS, isLimited });
+    limited.set(tenant, { until: performance.now() + KEPT_MS, isLimited });
     isLimited.catch(() => limited.delete(tenant));
     return isLimited;
   };

@@ -10,6 +10,7 @@ import { visibleLine } from '../../contracts/visible-text.ts';
 import { shownEntries } from '../../models/context/shown-entries.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
+import { isPostgresAway } from '../../store/database/database-failures.ts';
 import type { Store } from '../../store/store.ts';
 import type { ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
 
@@ -51,7 +52,7 @@ export function createAgentsMdNotes(parts: NoteParts): (args: CallModelArgs, age
       looked.set(turnId, true);
       return noted ? await parts.store.transcript.read(conversationId) : said.transcript;
     } catch (error) {
-      if (isFailure(error, 'POSTGRES_UNAVAILABLE') || elsewhereOf(error)) throw error;
+      if (isPostgresAway(error) || elsewhereOf(error)) throw error;
       // It is not tried again before the next turn: a sandbox that does not answer would delay each step.
       looked.set(turnId, true);
       parts.log.warn({ conversationId, err: error }, 'whether a sandbox has an AGENTS.md could not be found out');

@@ -20,11 +20,11 @@ export function createLimitsOfCaller(rows: Pick<LimitRows, 'find'>, defaults: Li
   return ({ keyId, tenantId }) => {
     const name = JSON.stringify([keyId, tenantId]);
     const known = kept.get(name);
-    if (known && known.until > Date.now()) return known.held;
+    if (known && known.until > performance.now()) return known.held;
     // Everything is read again within seconds anyway.
     if (kept.size >= KEPT_CALLERS) kept.clear();
     const held = read(rows, { keyId, tenantId }, defaults);
-    kept.set(name, { until: Date.now() + KEPT_MS, held });
+    kept.set(name, { until: performance.now() + KEPT_MS, held });
     held.catch(() => kept.delete(name));
     return held;
   };

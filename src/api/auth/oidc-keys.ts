@@ -30,7 +30,7 @@ export function createKeyFinder({ issuer, keys }: Pick<OidcOptions, 'issuer' | '
 function createIssuerReader(): FetchImplementation {
   let failed: { problem: string; until: number } | undefined;
   return async (url, options) => {
-    if (failed && Date.now() < failed.until) throw failure('ISSUER_UNREACHABLE', { url, problem: failed.problem });
+    if (failed && performance.now() < failed.until) throw failure('ISSUER_UNREACHABLE', { url, problem: failed.problem });
     try {
       const answer = await fetch(url, options);
       if (answer.status !== 200) {
@@ -41,7 +41,7 @@ function createIssuerReader(): FetchImplementation {
       return answer;
     } catch (error) {
       const { cause, message } = error as { cause?: { message?: string }; message: string };
-      failed = { problem: cause?.message || message, until: Date.now() + FAILED_MS };
+      failed = { problem: cause?.message || message, until: performance.now() + FAILED_MS };
       throw failure('ISSUER_UNREACHABLE', { url, problem: failed.problem }, error);
     }
   };

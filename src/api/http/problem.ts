@@ -21,6 +21,7 @@ export interface Problem {
 const INTERNAL = new Set<ErrorCode>([
   'INTERNAL',
   'POSTGRES_UNAVAILABLE',
+  'POSTGRES_FULL',
   'TEMPORAL_UNAVAILABLE',
   'DATABASE_ELSEWHERE',
   'DATABASE_NEWER',

@@ -16,6 +16,7 @@ const USAGE_CODES = new Set<ErrorCode>([
 ]);
 const AWAY_CODES = new Set<ErrorCode>([
   'POSTGRES_UNAVAILABLE',
+  'POSTGRES_FULL',
   'DATABASE_NEWER',
   'DATABASE_OLDER',
   'TEMPORAL_UNAVAILABLE',

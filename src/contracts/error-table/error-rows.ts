@@ -271,7 +271,12 @@ export const ERRORS = {
     retryable: false,
   },
   POSTGRES_UNAVAILABLE: {
-    message: 'Postgres cannot be reached: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
+    message: 'Postgres cannot be used: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
+    httpStatus: 503,
+    retryable: true,
+  },
+  POSTGRES_FULL: {
+    message: 'Postgres has no room for this: {problem}. Give its disk room; what waits for it goes on by itself then',
     httpStatus: 503,
     retryable: true,
   },

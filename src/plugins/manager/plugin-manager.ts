@@ -65,7 +65,7 @@ class Manager implements PluginManager, Household {
   private readonly turns = createTurns();
   private following: Promise<void> = Promise.resolve();
   private unfollow = () => {};
-  private toldAt = 0;
+  private toldAt = -Infinity;
 
   constructor(options: ManagerOptions) {
     this.options = options;
@@ -278,8 +278,8 @@ class Manager implements PluginManager, Household {
 
   /** Reports are written only when something changes, so the worker also reports at intervals that it runs. */
   private async tellOfUs(): Promise<void> {
-    if (Date.now() - this.toldAt < TELL_MS) return;
-    this.toldAt = Date.now();
+    if (performance.now() - this.toldAt < TELL_MS) return;
+    this.toldAt = performance.now();
     await this.options.store.stillHere(this.options.hostId);
   }
 

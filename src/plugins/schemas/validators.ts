@@ -32,7 +32,7 @@ export function createValidators(given: Partial<LaneLimits> = {}): Validators {
   /** Number of the last task of each owner that has one running or waiting. */
   const lastTask = new Map<string, number>();
   let tasks = 0;
-  const isSlow = (owner: string) => (slowUntil.get(owner) ?? 0) > Date.now();
+  const isSlow = (owner: string) => (slowUntil.get(owner) ?? 0) > performance.now();
 
   return {
     run(owner, task) {
@@ -84,7 +84,7 @@ export function createValidators(given: Partial<LaneLimits> = {}): Validators {
     const slowMs = 'overrun' in ending ? SLOW_AFTER_OVERRUN_MS : ending.tookMs > LONG_MS ? SLOW_FOR_MS : 0;
     if (slowMs === 0) return;
     slowUntil.delete(owner);
-    slowUntil.set(owner, Date.now() + slowMs);
-    for (const [each, until] of slowUntil) if (until < Date.now()) slowUntil.delete(each);
+    slowUntil.set(owner, performance.now() + slowMs);
+    for (const [each, until] of slowUntil) if (until < performance.now()) slowUntil.delete(each);
   }
 }

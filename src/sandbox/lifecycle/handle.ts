@@ -16,10 +16,10 @@ export function createWakingHandle(
 ): WorkerHandle {
   const { work, rows, connections, log } = context;
   const { sandboxId } = row;
-  let touchedAtMs = 0;
+  let touchedAtMs = -Infinity;
   const touch = () => {
-    if (Date.now() - touchedAtMs < TOUCH_MS) return;
-    touchedAtMs = Date.now();
+    if (performance.now() - touchedAtMs < TOUCH_MS) return;
+    touchedAtMs = performance.now();
     rows.touch(sandboxId).catch((error: unknown) => log.warn({ sandboxId, err: error }, 'the last use of a sandbox could not be noted'));
     connections.refresh(sandboxId).catch((error: unknown) => log.debug({ sandboxId, err: error }, 'the rules of a sandbox could not be read again'));
   };

@@ -1,8 +1,9 @@
 import { failure, isFailure, type ErrorValues, type LongshoreError } from '../../contracts/errors.ts';
 
 const SOCKET_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT']);
-/** Shutting down, starting, out of connections, refused log-in, no such database; every `08…` is a broken connection. */
-const SERVER_CODES = /^(?:08...|57P0[123]|53300|28...|3D000)$/;
+/** Shutting down, starting, out of connections or memory, an error of its disk, read-only, refused log-in, no such database; every `08…` is a broken connection. */
+const SERVER_CODES = /^(?:08...|57P0[123]|53[023]00|58030|25006|28...|3D000)$/;
+const DISK_FULL = '53100';
 const CONNECTION_TEXT =
   /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
 /** Of `longshore_take_room`. */
@@ -13,15 +14,22 @@ const UNIQUE_VIOLATION = '23505';
 const CONFLICTS = new Set(['40001', '40P01']);
 
 /**
- * Translates any error of pg into an error of the table: `POSTGRES_UNAVAILABLE` when the database cannot be reached or is too busy, else `INTERNAL`.
+ * Translates any error of pg into an error of the table: `POSTGRES_UNAVAILABLE` when the database cannot be reached, is too busy or takes no changes, `POSTGRES_FULL` when its
+ * disk is full, else `INTERNAL`.
  */
 export function postgresFailure(error: unknown): LongshoreError {
   if (isFailure(error)) return error;
   if (codeOf(error) === NO_ROOM) return failure('HOST_FULL', JSON.parse((error as { detail: string }).detail) as ErrorValues<'HOST_FULL'>, error);
   const problem = describe(error);
+  if (codeOf(error) === DISK_FULL) return failure('POSTGRES_FULL', { problem }, error);
   if (isConflict(error))
     return failure('POSTGRES_UNAVAILABLE', { problem: `it rolled a statement back repeatedly because of concurrent transactions (${problem})` }, error);
   return isConnectionProblem(error, problem) ? failure('POSTGRES_UNAVAILABLE', { problem }, error) : failure('INTERNAL', { problem }, error);
+}
+
+/** True for a failure that ends by itself: the database cannot be reached, is too busy, or has no room. */
+export function isPostgresAway(error: unknown): boolean {
+  return isFailure(error, 'POSTGRES_UNAVAILABLE') || isFailure(error, 'POSTGRES_FULL');
 }
 
 /** True for the failure of an insert whose conversation does not exist. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isFailure } from '../../contracts/errors.ts';
+import { isPostgresAway } from './database-failures.ts';
 
 const RETRY_MS = 2_000;
 
@@ -9,7 +9,7 @@ export async function whenReachable<T>(read: () => Promise<readonly T[]>, signal
     try {
       return await read();
     } catch (error) {
-      if (!isFailure(error, 'POSTGRES_UNAVAILABLE')) throw error;
+      if (!isPostgresAway(error)) throw error;
       if (!(await sleep(RETRY_MS, true, { signal }).catch(() => false))) return [];
     }
   }

@@ -79,8 +79,7 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
 function closingEvent(run: ToolRun, outcome: RunOutcome, { content, isError }: CallResult): NewEvent {
   const { callId, tool, turnId, stepId } = run.args;
   if (outcome.outcome === 'unknown') return { type: 'tool.unknown', turnId, stepId, data: { callId, tool, why: outcome.why } };
-  const { startedAt } = run.claim.call;
-  const durationMs = startedAt ? Math.max(0, Date.now() - Date.parse(startedAt)) : 0;
+  const durationMs = Math.max(0, Math.round(performance.now() - run.claim.begunAt));
   return { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError, text: cut(resultTextOf(content)), durationMs } };
 }
 

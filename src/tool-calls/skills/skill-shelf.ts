@@ -36,9 +36,9 @@ export function createSkillShelf({ store, loaded }: { store: Pick<Store, 'skills
   async function decide(conversationId: string, skills: Skill[]): Promise<PinnedSkill[]> {
     for (const skill of skills) {
       const keptAt = kept.get(skill.digest);
-      if (keptAt !== undefined && Date.now() - keptAt < MARK_AGAIN_MS) continue;
+      if (keptAt !== undefined && performance.now() - keptAt < MARK_AGAIN_MS) continue;
       await store.skills.keep(skill);
-      kept.set(skill.digest, Date.now());
+      kept.set(skill.digest, performance.now());
     }
     return store.skills.pin(
       conversationId,

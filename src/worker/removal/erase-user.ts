@@ -100,10 +100,10 @@ async function close({ store, longshore, workflows, closeMs }: ErasureParts, { c
   } catch (error) {
     if (!isFailure(error, 'CONVERSATION_NOT_FOUND')) throw error;
   }
-  const deadline = Date.now() + closeMs;
+  const deadline = performance.now() + closeMs;
   const isClosed = async () => (await store.conversations.get(conversationId))?.state === 'closed';
   while (!(await isClosed())) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     // Its workflow was ended in Temporal, so nothing else will close the row.
     if ((await fateOf(workflows, conversationId)) !== 'alive') await store.conversations.close(conversationId, { by: 'erasure' });
     else await sleep(POLL_MS);
@@ -113,9 +113,9 @@ async function close({ store, longshore, workflows, closeMs }: ErasureParts, { c
 
 /** A workflow ends a moment after its row is closed. */
 async function hasEnded({ workflows, closeMs }: ErasureParts, conversationId: string): Promise<boolean> {
-  const deadline = Date.now() + closeMs;
+  const deadline = performance.now() + closeMs;
   while ((await fateOf(workflows, conversationId)) === 'alive') {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await sleep(POLL_MS);
   }
   return true;

@@ -15,18 +15,26 @@ const POLL_MS = 100;
 const GONE_MS = 20_000;
 /** The time that Temporal gets to bring its list up to date after the end of a workflow. */
 const SETTLED_MS = 3_000;
+/** What has ended so long ago is settled, even if the clock of this machine is wrong by hours. */
+const LONG_AGO_MS = 86_400_000;
 
 export function createHistories(client: Client, namespace: string): Histories {
   const removeAll = async (query: string) => {
-    const deadline = Date.now() + GONE_MS;
+    /** By run: since when it is known to have ended. */
+    const seenAt = new Map<string, number>();
+    const isSettled = (runId: string, closeTime: Date) => {
+      if (!seenAt.has(runId)) seenAt.set(runId, performance.now());
+      return Date.now() - closeTime.getTime() >= LONG_AGO_MS || performance.now() - (seenAt.get(runId) ?? 0) >= SETTLED_MS;
+    };
+    const deadline = performance.now() + GONE_MS;
     for (;;) {
       let found = 0;
       for await (const { workflowId, runId, closeTime } of client.workflow.list({ query })) {
         found += 1;
         // Temporal's list follows a moment later. A workflow that is removed before the list has all of it would come back into the list, and stay.
-        if (closeTime && Date.now() - closeTime.getTime() >= SETTLED_MS) await removeRun(client, namespace, { workflowId, runId });
+        if (closeTime && isSettled(runId, closeTime)) await removeRun(client, namespace, { workflowId, runId });
       }
-      if (found === 0 || Date.now() > deadline) return found === 0;
+      if (found === 0 || performance.now() > deadline) return found === 0;
       await sleep(POLL_MS);
     }
   };

@@ -17,7 +17,11 @@ test('while workers and services are killed for a minute, nothing is lost, doubl
 }, 400_000);
 
 test('what cannot be used is said, before anything is started', async () => {
-  expect(await chaos('nothing')).toEqual({ code: 2, lines: [''], stderr: 'there is no scenario "nothing": use kills, cuts, slips, hosts, soak' });
+  expect(await chaos('nothing')).toEqual({
+    code: 2,
+    lines: [''],
+    stderr: 'there is no scenario "nothing": use kills, cuts, slips, hosts, disks, clocks, soak',
+  });
   expect(await chaos('--seed', 'x')).toEqual({ code: 2, lines: [''], stderr: '--seed: "x" cannot be used' });
   expect(await chaos('--minutes', '0')).toEqual({ code: 2, lines: [''], stderr: '--minutes: "0" cannot be used' });
   const help = await chaos('--help');

@@ -11,6 +11,8 @@ const FULL = /^\d+ commands run already$/;
 export function whenThereIsRoom(connection: WorkingConnection): WorkingConnection {
   /** By the id of each command that waits: resolved when it was started or could not be started. */
   const waiting = new Map<string, Promise<void>>();
+  /** Number of callers that start or follow each command. */
+  const begun = new Map<string, number>();
   let last = Promise.resolve();
 
   /** Starts a command in its turn. A caller that follows it attaches to it afterwards: the same id twice is one command. */
@@ -29,23 +31,32 @@ export function whenThereIsRoom(connection: WorkingConnection): WorkingConnectio
     }
   };
   const begin = async <T>(spec: ExecSpec, ask: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
+    const { execId } = spec;
+    begun.set(execId, (begun.get(execId) ?? 0) + 1);
     try {
       return await ask();
     } catch (error) {
       if (!isFull(error)) throw error;
-    }
-    await startInTurn(spec, signal);
-    return ask();
-  };
-  /** A request that is sent right after a command that has to wait does not find the command; it is repeated once the command was started. */
-  const behind = async <T>(execId: string, ask: () => Promise<T>): Promise<T> => {
-    try {
+      await startInTurn(spec, signal);
       return await ask();
-    } catch (error) {
-      const passed = waiting.get(execId);
-      if (passed === undefined || !isFailure(error, 'EXEC_NOT_FOUND')) throw error;
-      await passed;
-      return ask();
+    } finally {
+      const left = (begun.get(execId) ?? 1) - 1;
+      if (left > 0) begun.set(execId, left);
+      else begun.delete(execId);
+    }
+  };
+  /**
+   * A request that is sent right after a command does not find the command while that has to wait, or while its start is sent again after a stream has broken.
+   * Then it is repeated until the command has been started.
+   */
+  const behind = async <T>(execId: string, ask: () => Promise<T>): Promise<T> => {
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!isFailure(error, 'EXEC_NOT_FOUND') || !begun.has(execId)) throw error;
+      }
+      await (waiting.get(execId) ?? sleep(pause));
     }
   };
   return {

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { isFailure } from '../../../contracts/errors.ts';
+import { isPostgresAway } from '../../../store/database/database-failures.ts';
 
 const TRIES = 8;
 
@@ -12,7 +12,7 @@ export async function patiently<Result>(work: () => Promise<Result>, onProblem: 
     try {
       return await work();
     } catch (error) {
-      if (!isFailure(error, 'POSTGRES_UNAVAILABLE') || tries === TRIES) throw error;
+      if (!isPostgresAway(error) || tries === TRIES) throw error;
       onProblem(error);
       await Context.current().sleep(Math.min(250 * 2 ** tries, 5000));
     }

@@ -59,7 +59,14 @@ class Journal:
         """Lays out all files; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume
         is full)."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        outputs = [os.open(self.path(exec_id, name), flags, 0o644) for name in _STREAMS]
+        outputs: list[int] = []
+        try:
+            for name in _STREAMS:
+                outputs.append(os.open(self.path(exec_id, name), flags, 0o644))
+        except OSError:
+            for output in outputs:
+                os.close(output)
+            raise
         try:
             _write_and_close(os.open(self.path(exec_id, 'spec.json'), _WRITE, 0o600), encode(spec).encode())
             return outputs, self.create_exit(exec_id)
@@ -69,7 +76,12 @@ class Journal:
     def create_exit(self, exec_id: str) -> int:
         """Space for the record is reserved now: its command may fill the volume."""
         fd = os.open(self.path(exec_id, 'exit.json'), _WRITE, 0o644)
-        os.write(fd, b' ' * _EXIT_SIZE)
+        try:
+            os.write(fd, b' ' * _EXIT_SIZE)
+        except OSError:
+            # It is tried again at every start of a command while the volume is full.
+            os.close(fd)
+            raise
         return fd
 
     def write_exit(self, fd: int, record: Fields) -> bool:

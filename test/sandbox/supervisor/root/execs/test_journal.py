@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -144,3 +145,28 @@ def test_a_preview_is_cut_between_characters(tmp_path: Path, text: str, limit: i
 
 def test_a_preview_counts_what_was_never_kept(tmp_path: Path) -> None:
     assert preview(-1, 0, 1000, 10, 'p') == {'head': '', 'tail': '', 'leftOut': 1000, 'path': 'p'}
+
+
+def full(*_: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_volume_takes_no_descriptors_however_often_it_is_tried_again(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Journal(root)
+    kept.claim('one')
+    before = os.listdir('/proc/self/fd')
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'write', full)
+        for _ in range(3):
+            with pytest.raises(OSError, match='No space left'):
+                kept.create_exit('one')
+    assert os.listdir('/proc/self/fd') == before
+
+
+def test_outputs_that_do_not_fit_take_no_descriptors(root: str) -> None:
+    kept = Journal(root)
+    kept.claim('one')
+    before = os.listdir('/proc/self/fd')
+    with open(kept.path('one', 'stderr'), 'wb'), pytest.raises(FileExistsError):
+        kept.create_files('one', SPEC)
+    assert os.listdir('/proc/self/fd') == before
