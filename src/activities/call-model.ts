@@ -76,7 +76,7 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       await prepare(parts, args, agent);
       const { storageLimit = Infinity, conversationId } = args;
       const [transcript, compactions, storedBytes] = await Promise.all([
-        parts.store.transcript.read(conversationId),
+        parts.store.transcript.current(conversationId),
         parts.store.compactions.list(conversationId),
         storageLimit === Infinity ? 0 : parts.store.conversations.storedBytes(conversationId),
       ]);

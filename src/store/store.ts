@@ -142,6 +142,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     clientTools(conversationId: string): Promise<ClientTools | undefined>;
     /** What is part of the conversation, in order. */
     read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
+    /** The same, of a conversation that this process goes on with: what it read before stays in its memory, and only newer entries are read. They cannot be changed. */
+    current(conversationId: string): Promise<StoredEntry[]>;
     /** The model's answer of a step. */
     answerOf(conversationId: string, stepId: string): Promise<Answer | undefined>;
     /** The last text of the agent in a turn; undefined when it wrote none. */

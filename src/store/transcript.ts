@@ -1,6 +1,7 @@
 import { failure } from '../contracts/errors.ts';
 import type { ClientTools } from '../contracts/client-tool.ts';
 import { saidIn, type Answer, type StoredEntry, type TranscriptEntry } from '../contracts/transcript.ts';
+import { createKeptTranscripts } from './conversation/kept-transcripts.ts';
 import { entriesOf } from './database/entries-of.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
@@ -73,7 +74,9 @@ interface Row {
 }
 
 export function createTranscript({ database }: { database: Database }): Store['transcript'] {
+  const kept = createKeptTranscripts({ database });
   return {
+    current: kept.read,
     async append(conversationId, turnId, stepId, key, entry) {
       const values = [conversationId, turnId, stepId ?? null, key, toJsonText(entry)];
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.append', APPEND, values);

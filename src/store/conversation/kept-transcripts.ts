@@ -1,0 +1,114 @@
+import { getHeapStatistics } from 'node:v8';
+import { frozen } from '../../common/frozen.ts';
+import { RecentMap } from '../../common/recent-map.ts';
+import type { StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
+import type { Database } from '../database/database.ts';
+import { entriesOf } from '../database/entries-of.ts';
+
+/**
+ * One round trip: the entries after `$3`, if all up to there are as they were when the reader had version `$2`; else all entries. The version of a fork is made of its own
+ * and of those of the conversations that have its entries. The time of the newest known entry tells a database that was restored from a backup: its versions are those
+ * of the backup, and entries that were added since then have the places of others.
+ */
+const READ = `with place as materialized (
+    select concat(own.transcript_version, (
+        select md5(string_agg(concat_ws(' ', part.after_seq, part.to_seq, part.holder_id, source.conversation_id, source.transcript_version), ',' order by part.to_seq))
+        from transcript_parts part left join conversations source on source.conversation_id = part.source_id where part.conversation_id = $1
+      )) as version
+    from conversations own where own.conversation_id = $1
+  ), known as materialized (
+    select version, case when version = $2 and exists (
+        select from ${entriesOf('$1', 'seq = $3')} newest where ${momentOf('newest.at')} = $4
+      ) then $3::integer else 0 end as seq
+    from place
+  )
+  select known.version, known.seq as after, entries.seq, turn_id, step_id, at, ${momentOf('at')} as moment, entry::text as entry
+  from known left join lateral ${entriesOf('$1', 'seq > known.seq and not rewound')} entries on true order by entries.seq`;
+
+/** Exact, as text: a `Date` has milliseconds only. */
+function momentOf(time: string): string {
+  return `extract(epoch from ${time})::text`;
+}
+
+interface Row {
+  version: string;
+  after: number;
+  /** Null in the only row of a transcript with no entries after that. */
+  seq: number | null;
+  turn_id: string;
+  step_id: string | null;
+  at: Date;
+  moment: string;
+  entry: string;
+}
+
+interface Kept {
+  version: string;
+  entries: readonly StoredEntry[];
+  /** Of the newest entry. */
+  moment: string;
+  size: number;
+  usedAtMs: number;
+}
+
+/** The part of this process's memory that transcripts may take. */
+const SHARE_OF_HEAP = 1 / 16;
+/** What an entry takes besides its text, and a transcript besides its entries, roughly. */
+const BYTES = { entry: 600, transcript: 1_000 };
+/** Removed conversations stay in memory no longer than this after their last step, and a minute. */
+const UNUSED_MS = 600_000;
+const LOOK_EVERY_MS = 60_000;
+
+/** Transcripts in the memory of this process. */
+export interface KeptTranscripts {
+  /** All that is part of the conversation, as Postgres has it now. */
+  read(conversationId: string): Promise<StoredEntry[]>;
+}
+
+/** @param mostBytes of all that are kept; those that were not used for the longest time are evicted */
+export function createKeptTranscripts({ database }: { database: Database }, mostBytes = getHeapStatistics().heap_size_limit * SHARE_OF_HEAP): KeptTranscripts {
+  const transcripts = new RecentMap<string, Kept>(mostBytes, ({ size }) => size);
+  let timer: NodeJS.Timeout | undefined;
+
+  function keep(conversationId: string, kept: Kept): void {
+    transcripts.set(conversationId, kept);
+    timer ??= setInterval(dropUnused, LOOK_EVERY_MS).unref();
+  }
+
+  function dropUnused(): void {
+    const before = Date.now() - UNUSED_MS;
+    transcripts.evictWhile(({ usedAtMs }) => usedAtMs < before);
+    if (transcripts.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    async read(conversationId) {
+      const known = transcripts.get(conversationId);
+      const values = [conversationId, known?.version ?? '', known?.entries.at(-1)?.seq ?? 0, known?.moment ?? ''];
+      const rows = await database.query<Row>('transcript.current', READ, values);
+      const kept = join(known, rows);
+      if (kept) keep(conversationId, kept);
+      else transcripts.delete(conversationId);
+      return kept ? [...kept.entries] : [];
+    },
+  };
+}
+
+/** Undefined when there is no entry. */
+function join(known: Kept | undefined, rows: Row[]): Kept | undefined {
+  const [first] = rows;
+  const base = known && first && first.after > 0 ? known : undefined;
+  const added = rows.filter((row): row is Row & { seq: number } => row.seq !== null);
+  const moment = added.at(-1)?.moment ?? base?.moment;
+  if (!first || moment === undefined) return undefined;
+  const entries = base && added.length === 0 ? base.entries : [...(base?.entries ?? []), ...added.map(entryOf)];
+  const size = added.reduce((bytes, { entry }) => bytes + entry.length + BYTES.entry, base?.size ?? BYTES.transcript);
+  return { version: first.version, entries, moment, size, usedAtMs: Date.now() };
+}
+
+/** Callers share it: none can change it for the others. */
+function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry }: Row & { seq: number }): StoredEntry {
+  return frozen({ seq, turnId, ...(stepId !== null && { stepId }), at: at.toISOString(), entry: JSON.parse(entry) as TranscriptEntry });
+}
