@@ -77,9 +77,8 @@ interface Row {
 }
 
 export function createTranscript({ database, announcer }: { database: Database; announcer: Announcer }): Store['transcript'] {
-  const kept = createKeptTranscripts({ database });
   return {
-    current: kept.read,
+    current: createKeptTranscripts({ database }),
     async append(conversationId, turnId, stepId, key, entry) {
       const values = [conversationId, turnId, stepId ?? null, key, toJsonText(entry)];
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.append', APPEND, values);

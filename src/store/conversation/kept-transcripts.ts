@@ -42,6 +42,8 @@ interface Row {
   entry: string;
 }
 
+type NewRow = Row & { seq: number };
+
 interface Kept {
   version: string;
   entries: readonly StoredEntry[];
@@ -55,18 +57,19 @@ interface Kept {
 const SHARE_OF_HEAP = 1 / 16;
 /** What an entry takes besides its text, and a transcript besides its entries, roughly. */
 const BYTES = { entry: 600, transcript: 1_000 };
+const NOTHING: Kept = { version: '', entries: [], moment: '', size: BYTES.transcript, usedAtMs: 0 };
 /** Removed conversations stay in memory no longer than this after their last step, and a minute. */
 const UNUSED_MS = 600_000;
 const LOOK_EVERY_MS = 60_000;
 
-/** Transcripts in the memory of this process. */
-export interface KeptTranscripts {
-  /** All that is part of the conversation, as Postgres has it now. */
-  read(conversationId: string): Promise<StoredEntry[]>;
-}
-
-/** @param mostBytes of all that are kept; those that were not used for the longest time are evicted */
-export function createKeptTranscripts({ database }: { database: Database }, mostBytes = getHeapStatistics().heap_size_limit * SHARE_OF_HEAP): KeptTranscripts {
+/**
+ * Makes what reads transcripts as Postgres has them now, and keeps them in the memory of this process.
+ * @param mostBytes of all that are kept; those that were not used for the longest time are evicted
+ */
+export function createKeptTranscripts(
+  { database }: { database: Database },
+  mostBytes = getHeapStatistics().heap_size_limit * SHARE_OF_HEAP,
+): (conversationId: string) => Promise<StoredEntry[]> {
   const transcripts = new RecentMap<string, Kept>(mostBytes, ({ size }) => size);
   let timer: NodeJS.Timeout | undefined;
 
@@ -83,32 +86,27 @@ export function createKeptTranscripts({ database }: { database: Database }, most
     timer = undefined;
   }
 
-  return {
-    async read(conversationId) {
-      const known = transcripts.get(conversationId);
-      const values = [conversationId, known?.version ?? '', known?.entries.at(-1)?.seq ?? 0, known?.moment ?? ''];
-      const rows = await database.query<Row>('transcript.current', READ, values);
-      const kept = join(known, rows);
-      if (kept) keep(conversationId, kept);
-      else transcripts.delete(conversationId);
-      return kept ? [...kept.entries] : [];
-    },
+  return async (conversationId) => {
+    const known = transcripts.get(conversationId) ?? NOTHING;
+    const values = [conversationId, known.version, known.entries.at(-1)?.seq ?? 0, known.moment];
+    const rows = await database.query<Row>('transcript.current', READ, values);
+    const now = joined(known, rows);
+    if (now.entries.length > 0) keep(conversationId, now);
+    else transcripts.delete(conversationId);
+    return [...now.entries];
   };
 }
 
-/** Undefined when there is no entry. */
-function join(known: Kept | undefined, rows: Row[]): Kept | undefined {
+function joined(known: Kept, rows: Row[]): Kept {
   const [first] = rows;
-  const base = known && first && first.after > 0 ? known : undefined;
-  const added = rows.filter((row): row is Row & { seq: number } => row.seq !== null);
-  const moment = added.at(-1)?.moment ?? base?.moment;
-  if (!first || moment === undefined) return undefined;
-  const entries = base && added.length === 0 ? base.entries : [...(base?.entries ?? []), ...added.map(entryOf)];
-  const size = added.reduce((bytes, { entry }) => bytes + entry.length + BYTES.entry, base?.size ?? BYTES.transcript);
-  return { version: first.version, entries, moment, size, usedAtMs: Date.now() };
+  const base = first && first.after > 0 ? known : NOTHING;
+  const added = rows.filter((row): row is NewRow => row.seq !== null);
+  const entries = added.length === 0 ? base.entries : [...base.entries, ...added.map(entryOf)];
+  const size = added.reduce((bytes, { entry }) => bytes + entry.length + BYTES.entry, base.size);
+  return { version: first?.version ?? '', entries, moment: added.at(-1)?.moment ?? base.moment, size, usedAtMs: Date.now() };
 }
 
 /** Callers share it: none can change it for the others. */
-function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry }: Row & { seq: number }): StoredEntry {
+function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry }: NewRow): StoredEntry {
   return frozen({ seq, turnId, ...(stepId !== null && { stepId }), at: at.toISOString(), entry: JSON.parse(entry) as TranscriptEntry });
 }

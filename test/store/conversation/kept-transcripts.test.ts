@@ -130,7 +130,7 @@ function watched(mostBytes?: number) {
     taken.splice(0, taken.length, ...rows.flatMap(({ seq }) => seq ?? []));
     return rows;
   };
-  return { kept: createKeptTranscripts({ database: { ...database, query } }, mostBytes), taken };
+  return { read: createKeptTranscripts({ database: { ...database, query } }, mostBytes), taken };
 }
 
 test('only entries that are new are read from Postgres, also those of a fork', async () => {
@@ -139,60 +139,60 @@ test('only entries that are new are read from Postgres, also those of a fork', a
   const ids = [source];
   await fork(ids, source, 2);
   const one = ids[1] ?? '';
-  const { kept, taken } = watched();
+  const { read, taken } = watched();
   for (const [id, first] of [
     [source, [1, 2, 3]],
     [one, [1, 2]],
   ] as const) {
-    await kept.read(id);
+    await read(id);
     expect(taken).toEqual(first);
-    await kept.read(id);
+    await read(id);
     expect(taken).toEqual([]);
     await say(id, 'new');
-    await kept.read(id);
+    await read(id);
     expect(taken).toEqual([first.length + 1]);
   }
   // A change of what a fork has from another conversation is a change of the fork.
   await store.transcript.replaceMessage(source, 1, text('changed'));
-  expect((await kept.read(one))[0]?.entry).toEqual(text('changed'));
+  expect((await read(one))[0]?.entry).toEqual(text('changed'));
   expect(taken).toEqual([1, 2, 3]);
   await store.transcript.replaceMessage(source, 3, text('not of the fork'));
-  expect((await kept.read(one)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  expect((await read(one)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
 });
 
 test('a database that was restored from a backup is read again, also where its entries have the same places and ids', async () => {
   const id = await newConversation(store);
   await say(id, 'before');
   await store.transcript.append(id, 'turn-1', undefined, 'msg_1', text('lost'));
-  const { kept } = watched();
-  expect((await kept.read(id))[1]?.entry).toEqual(text('lost'));
+  const { read } = watched();
+  expect((await read(id))[1]?.entry).toEqual(text('lost'));
   await database.query('test.restore', 'delete from transcript where conversation_id = $1 and seq = 2', [id]);
   await database.query('test.count', 'update conversations set transcript_seq = 1 where conversation_id = $1', [id]);
-  expect(await kept.read(id)).toHaveLength(1);
-  await kept.read(id);
+  expect(await read(id)).toHaveLength(1);
+  await read(id);
   await store.transcript.append(id, 'turn-1', undefined, 'msg_1', text('lost'));
-  await kept.read(id);
+  await read(id);
   await database.query('test.restore', 'delete from transcript where conversation_id = $1 and seq = 2', [id]);
   await database.query('test.count', 'update conversations set transcript_seq = 1 where conversation_id = $1', [id]);
   await store.transcript.append(id, 'turn-1', undefined, 'msg_1', text('another'));
-  expect((await kept.read(id))[1]?.entry).toEqual(text('another'));
+  expect((await read(id))[1]?.entry).toEqual(text('another'));
 });
 
 test('a change by a statement of anybody else is noticed', async () => {
   const id = await newConversation(store);
   for (const said of ['a', 'b']) await say(id, said);
-  const { kept } = watched();
-  await kept.read(id);
+  const { read } = watched();
+  await read(id);
   const sql = `update transcript set entry = '{"role":"note","text":"redacted"}' where conversation_id = $1 and seq = 1`;
   await database.query('test.redact', sql, [id]);
-  expect((await kept.read(id)).map(({ entry }) => entry)).toEqual([{ role: 'note', text: 'redacted' }, text('b')]);
+  expect((await read(id)).map(({ entry }) => entry)).toEqual([{ role: 'note', text: 'redacted' }, text('b')]);
 });
 
 test('no caller can change what the others get', async () => {
   const id = await newConversation(store);
   await say(id, 'a');
-  const { kept } = watched();
-  const entries = await kept.read(id);
+  const { read } = watched();
+  const entries = await read(id);
   const [first] = entries;
   if (first?.entry.role !== 'user') throw new Error('no message');
   const { content } = first.entry;
@@ -200,16 +200,16 @@ test('no caller can change what the others get', async () => {
   expect(() => content.push({ type: 'text', text: 'more' })).toThrow(TypeError);
   expect(() => Object.assign(content[0] ?? {}, { text: 'changed' })).toThrow(TypeError);
   entries.pop();
-  expect(await kept.read(id)).toHaveLength(1);
+  expect(await read(id)).toHaveLength(1);
 });
 
 test('transcripts share a limited memory: those that were used last stay, and one that is larger is not kept', async () => {
   const [one, two, large] = [await newConversation(store), await newConversation(store), await newConversation(store)];
   for (const id of [one, two]) await say(id, 'a'.repeat(5_000));
   await say(large, 'a'.repeat(20_000));
-  const { kept, taken } = watched(15_000);
+  const { read, taken } = watched(15_000);
   const reads = async (id: string) => {
-    await kept.read(id);
+    await read(id);
     return taken.length > 0;
   };
   for (const id of [one, two]) expect(await reads(id)).toBe(true);
