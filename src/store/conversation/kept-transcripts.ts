@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import { frozen } from '../../common/frozen.ts';
+import { frozen } from '../../contracts/json.ts';
 import { RecentMap } from '../../common/recent-map.ts';
 import type { StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
 import type { Database } from '../database/database.ts';
@@ -55,8 +55,8 @@ interface Kept {
 
 /** The part of this process's memory that transcripts may take. */
 const SHARE_OF_HEAP = 1 / 16;
-/** What an entry takes besides its text, and a transcript besides its entries, roughly. */
-const BYTES = { entry: 600, transcript: 1_000 };
+/** What an entry takes besides its text, as it was measured, and a transcript besides its entries. */
+const BYTES = { entry: 400, transcript: 1_000 };
 const NOTHING: Kept = { version: '', entries: [], moment: '', size: BYTES.transcript, usedAtMs: 0 };
 /** Removed conversations stay in memory no longer than this after their last step, and a minute. */
 const UNUSED_MS = 600_000;
@@ -102,7 +102,7 @@ function joined(known: Kept, rows: Row[]): Kept {
   const base = first && first.after > 0 ? known : NOTHING;
   const added = rows.filter((row): row is NewRow => row.seq !== null);
   const entries = added.length === 0 ? base.entries : [...base.entries, ...added.map(entryOf)];
-  const size = added.reduce((bytes, { entry }) => bytes + entry.length + BYTES.entry, base.size);
+  const size = added.reduce((bytes, { entry }) => bytes + Buffer.byteLength(entry) + BYTES.entry, base.size);
   return { version: first?.version ?? '', entries, moment: added.at(-1)?.moment ?? base.moment, size, usedAtMs: Date.now() };
 }
 

@@ -1,5 +1,5 @@
 import { array, assert, boolean, dictionary, jsonValue, property, string } from 'fast-check';
-import { frozen } from '../../../src/common/frozen.ts';
+import { frozen } from '../../../src/contracts/json.ts';
 import { createArrayMeasure } from '../../../src/models/context/length-of-json.ts';
 
 test('an array is as long as its JSON, also when its items were measured before', () => {
