@@ -76,7 +76,7 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       await prepare(parts, args, agent);
       const { storageLimit, conversationId } = args;
       const [transcript, compactions, storedBytes, tasks] = await Promise.all([
-        parts.store.transcript.read(conversationId),
+        parts.store.transcript.current(conversationId),
         parts.store.compactions.list(conversationId),
         storageLimit === undefined ? 0 : parts.store.conversations.storedBytes(conversationId),
         askedByTasks(parts, args),

@@ -56,7 +56,7 @@ async function compact(parts: CompactionParts, args: CompactContextArgs): Promis
   const { store } = parts;
   const { conversationId, compactionId } = args;
   const agent = findAgent(parts.agents, args.agentId);
-  const [transcript, compactions] = await Promise.all([store.transcript.read(conversationId), store.compactions.list(conversationId)]);
+  const [transcript, compactions] = await Promise.all([store.transcript.current(conversationId), store.compactions.list(conversationId)]);
   const made = compactions.find((compaction) => compaction.compactionId === compactionId);
   if (made) return resultOf(made);
   const compacting = compactingOf(agent);

@@ -12,7 +12,7 @@ import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
 import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
-import { askedSoFar } from '../tool-calls/ask/asked-so-far.ts';
+import { askedSoFar, notingQuestions, type NotedUsage } from '../tool-calls/ask/asked-so-far.ts';
 import { runAgentTool } from '../tool-calls/run/agent-tools.ts';
 import { endClientCall, runClientTool } from '../tool-calls/run/run-client-tool.ts';
 import { runContainerTool } from '../tool-calls/run/run-container-tool.ts';
@@ -39,15 +39,17 @@ export function createExecuteTool(parts: Parts) {
   const awaited: AwaitedResults = new Map();
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
+    const noted = notingQuestions(store.usage);
     // Awaited, so that the heartbeats continue until the end.
-    const end = await attach(args, progress, { runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { within }) });
-    const told = { ...end, ...(await askedSoFar(store.usage, args, args.callId)) };
+    const end = await attach(args, progress, { noted, runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { noted, within }) });
+    const told = { ...end, ...(noted.mayHaveAsked() && (await askedSoFar(store.usage, args, args.callId))) };
     if (told.outcome !== 'finished') return told;
     if (args.tool === PLAN_TOOL && !told.isError) return { ...told, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
     return args.share ? { ...told, ...(await subAgentOf(store, args.callId)) } : told;
   };
 
-  async function attach(args: ExecuteToolArgs, progress: Progress, { runAtOnce, within }: Place): Promise<ExecuteToolResult> {
+  async function attach(args: ExecuteToolArgs, progress: Progress, { noted, runAtOnce, within }: Place): Promise<ExecuteToolResult> {
+    const store = { ...parts.store, usage: noted.usage };
     const started = [startedEvent(args)];
     const agent = parts.agents.get(args.agentId);
     const claim = within
@@ -64,6 +66,7 @@ export function createExecuteTool(parts: Parts) {
       case 'mismatch':
         return refuseMismatch({ args, registry, tool }, claim.call);
     }
+    if (!within && claim.attempt === 1) noted.isFirst();
     const log = parts.log.child({ conversationId: args.conversationId, turnId: args.turnId, callId: args.callId });
     if (!tool) return settleUnknownTool(args, registry);
     const hosts: DeskParts['hosts'] = (signal) => hostsOfQuestions({ args, agent, models, store }, signal);
@@ -137,6 +140,7 @@ interface Claimed {
 
 /** How a call is run: by itself, when it may run calls of its code at once, or within the attempt of another call. */
 interface Place {
+  noted: NotedUsage;
   runAtOnce?: NonNullable<DeskParts['runAtOnce']>;
   within?: Within;
 }

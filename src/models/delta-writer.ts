@@ -8,6 +8,8 @@ export interface DeltaWriter {
   add: (delta: ModelDelta) => void;
   /** Writes the remaining deltas, and throws the first error of a write. */
   flush(): Promise<void>;
+  /** The same, but leaves the remaining ones to the caller. */
+  rest(): Promise<NewEvent[]>;
 }
 
 /** Writes a model's deltas to the events as they come, one write at a time, in order. */
@@ -16,12 +18,16 @@ export function createDeltaWriter(append: (events: NewEvent[]) => Promise<void>,
   let writing: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
 
-  function write(): Promise<void> {
+  function take(): NewEvent[] {
     clearTimeout(timer);
     timer = undefined;
     const deltas = gathered;
     gathered = [];
-    const events = deltas.map((delta) => ({ ...stamp, type: `${delta.type}.delta` as const, data: { text: delta.text } }));
+    return deltas.map((delta) => ({ ...stamp, type: `${delta.type}.delta` as const, data: { text: delta.text } }));
+  }
+
+  function write(): Promise<void> {
+    const events = take();
     if (events.length > 0) writing = writing.then(() => append(events));
     // `flush` throws the error; until then it must not count as unhandled.
     writing.catch(() => undefined);
@@ -36,5 +42,10 @@ export function createDeltaWriter(append: (events: NewEvent[]) => Promise<void>,
       timer ??= setTimeout(() => void write(), GATHER_MS);
     },
     flush: write,
+    async rest() {
+      const events = take();
+      await writing;
+      return events;
+    },
   };
 }

@@ -1,6 +1,7 @@
 import { failure } from '../contracts/errors.ts';
 import type { AssistantPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import { checkExpectation } from './check-expectation.ts';
+import { createArrayMeasure } from './context/length-of-json.ts';
 import type { Model, ModelAnswer, ModelDelta, ModelRequest } from './model.ts';
 import { readScript, type Script, type ScriptStep } from './script-file.ts';
 
@@ -37,7 +38,7 @@ export function createScriptedModel(file: string): Model {
 /** A script may have a text for all summaries. */
 function sumUp({ summary = '## Goal\n(nothing)\n## Open work\n(nothing)' }: Script, { transcript }: ModelRequest): ModelAnswer {
   const parts: AssistantPart[] = [{ type: 'text', text: summary }];
-  return { parts, usage: { inputTokens: estimateTokens(transcript), outputTokens: estimateTokens(parts) } };
+  return { parts, usage: { inputTokens: tokensOf(transcript), outputTokens: tokensOf(parts) } };
 }
 
 function answerPlugin(file: string, { plugin }: Script, request: ModelRequest, onDelta: (delta: ModelDelta) => void): ModelAnswer {
@@ -69,15 +70,17 @@ function play(step: ScriptStep, request: ModelRequest, onDelta: (delta: ModelDel
     for (const text of cut(part.text)) onDelta({ type: part.type, text });
   }
   for (const { call, with: input } of step.calls) parts.push({ type: 'tool-call', callId: '', tool: call, arguments: input });
-  return { parts, usage: step.usage ?? { inputTokens: estimateTokens(request.shown ?? request.transcript), outputTokens: estimateTokens(parts) } };
+  return { parts, usage: step.usage ?? { inputTokens: tokensOf(request.shown ?? request.transcript), outputTokens: tokensOf(parts) } };
 }
 
 function cut(text: string): string[] {
   return text.match(new RegExp(`.{1,${DELTA_LENGTH}}`, 'gsu')) ?? [];
 }
 
-function estimateTokens(value: unknown): number {
-  return Math.ceil(JSON.stringify(value).length / 4);
+const lengthOf = createArrayMeasure((json) => json.length);
+
+function tokensOf(items: readonly object[]): number {
+  return Math.ceil(lengthOf(items) / 4);
 }
 
 function lastWords(transcript: StoredEntry[]): string {

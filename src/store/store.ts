@@ -131,10 +131,10 @@ export interface Store extends RowsOfConversations, ServiceRows {
     /** Idempotent by `key`: the same key of one conversation is stored once. Returns whether it was new. */
     append(conversationId: string, turnId: string, stepId: string | undefined, key: string, entry: TranscriptEntry): Promise<boolean>;
     /**
-     * Stores the model's answer of a step (key = step id) and what its call used, in one transaction. Returns false when the step has an answer: then neither is
-     * stored.
+     * Stores the model's answer of a step (key = step id), what its call used, and events, in one transaction. Returns false when the step has an answer: then none
+     * of them is stored.
      */
-    addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string): Promise<boolean>;
+    addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string, events?: NewEvent[]): Promise<boolean>;
     /** Puts another content into a message of the user that no answer follows. May be repeated. */
     replaceMessage(conversationId: string, seq: number, entry: TranscriptEntry & { role: 'user' }): Promise<void>;
     /** In order, with those that a rewind has taken back; of a number of entries at most, when given. */
@@ -143,6 +143,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     clientTools(conversationId: string): Promise<ClientTools | undefined>;
     /** What is part of the conversation, in order. */
     read(conversationId: string, afterSeq?: number, limit?: number): Promise<StoredEntry[]>;
+    /** The same, of a conversation that this process goes on with: what it read before stays in its memory, and only newer entries are read. They cannot be changed. */
+    current(conversationId: string): Promise<StoredEntry[]>;
     /** The model's answer of a step. */
     answerOf(conversationId: string, stepId: string): Promise<Answer | undefined>;
     /** The last text of the agent in a turn; undefined when it wrote none. */

@@ -1,7 +1,10 @@
 import { failure } from '../contracts/errors.ts';
 import type { ClientTools } from '../contracts/client-tool.ts';
 import { saidIn, type Answer, type StoredEntry, type TranscriptEntry } from '../contracts/transcript.ts';
+import { createKeptTranscripts } from './conversation/kept-transcripts.ts';
+import type { Announcer } from './database/announcer.ts';
 import { entriesOf } from './database/entries-of.ts';
+import { countEvents, eventsText, insertEvents } from './database/event-sql.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { Store } from './store.ts';
@@ -18,9 +21,10 @@ const APPEND = `with counter as (
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
 
 const ADD_ANSWER = `with counter as (
-    update conversations set transcript_seq = transcript_seq + 1, stored_bytes = stored_bytes + octet_length($4::json::text)
+    update conversations set transcript_seq = transcript_seq + 1, ${countEvents('$11')} + octet_length($4::json::text)
     where conversation_id = $1 and not exists (select 1 from transcript where conversation_id = $1 and key = $3)
-    returning conversation_id, transcript_seq, tenant_id, agent_id, user_id
+    returning conversation_id, transcript_seq, event_seq, tenant_id, agent_id, user_id
+  ), logged as (${insertEvents('$11')}
   ), added as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
     select conversation_id, transcript_seq, $3, $2, $3, clock_timestamp(), $4::json from counter
@@ -72,20 +76,22 @@ interface Row {
   rewound?: boolean;
 }
 
-export function createTranscript({ database }: { database: Database }): Store['transcript'] {
+export function createTranscript({ database, announcer }: { database: Database; announcer: Announcer }): Store['transcript'] {
   return {
+    current: createKeptTranscripts({ database }),
     async append(conversationId, turnId, stepId, key, entry) {
       const values = [conversationId, turnId, stepId ?? null, key, toJsonText(entry)];
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.append', APPEND, values);
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       return result.added;
     },
-    async addAnswer({ conversationId, turnId, stepId }, entry, model) {
+    async addAnswer({ conversationId, turnId, stepId }, entry, model, events = []) {
       const { inputTokens, outputTokens, cacheReadTokens = null, cacheWriteTokens = null, costUsd = null } = entry.usage;
       const used = [model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd];
-      const values = [conversationId, turnId, stepId, toJsonText(entry), ...used];
+      const values = [conversationId, turnId, stepId, toJsonText(entry), ...used, eventsText(events)];
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.addAnswer', ADD_ANSWER, values);
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
+      if (events.length > 0) announcer.announce(conversationId);
       return result.added;
     },
     async replaceMessage(conversationId, seq, entry) {

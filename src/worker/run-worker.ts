@@ -141,7 +141,7 @@ function openPlugins({ config, agents, isolates, sandboxes, store, skills, log }
   const { LONGSHORE_AGENTS: directory, LONGSHORE_HOST_PLUGINS: hostPlugins, LONGSHORE_HOST_ID: hostId } = config;
   if (isolates) tellFence(isolates, log);
   const searched = (registry: Registry) => createToolsPlugin((conversation) => searchableTools({ registry, agents, store, log }, conversation));
-  const recalled = createContextPlugin((conversationId) => store.transcript.read(conversationId));
+  const recalled = createContextPlugin((conversationId) => store.transcript.current(conversationId));
   const usesSandbox = (registry: Registry) => (agentId: string) => {
     const agent = agents.get(agentId);
     return agent !== undefined && registry.forAgent(agent).some(({ isolation }) => isolation === 'container');

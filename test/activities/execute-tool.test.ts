@@ -30,6 +30,25 @@ describe('a host tool', () => {
     expect(await call.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
   });
 
+  test('what it has asked the model is looked up where it, or an attempt before, may have asked something', async () => {
+    const usage = { calls: 1, inputTokens: 2, outputTokens: 3, costUsd: null };
+    const setUp = async () => {
+      const call = await proposed(setUpCall({ isolation: 'host', annotations: { readOnlyHint: true }, execute: async () => 'read' }));
+      let looks = 0;
+      Object.assign(call.store, { usage: { under: async () => ((looks += 1), usage) } });
+      return { call, looks: () => looks };
+    };
+    const first = await setUp();
+    expect(await first.call.worker().execute({ modelLeft: {} })).not.toHaveProperty('asked');
+    expect(first.looks()).toBe(0);
+    // It has its result.
+    expect(await first.call.worker().execute({ modelLeft: {} })).toMatchObject({ asked: { inputTokens: 2, outputTokens: 3, costUsd: null } });
+    const second = await setUp();
+    await second.call.store.toolCalls.claim('call_1', 'h1');
+    expect(await second.call.worker().execute({ modelLeft: {} })).toMatchObject({ asked: { inputTokens: 2 } });
+    expect(second.looks()).toBe(1);
+  });
+
   test('its timeout aborts its signal and is an error result', async () => {
     let aborted = false;
     const call = await proposed(

@@ -82,6 +82,7 @@ const ALLOWED: Record<string, string> = {
   'setup/postgres-files.ts': 'a list of the embedded Postgres',
   'setup/read-log.ts': "lines of the worker's own log",
   'setup/server-process.ts': 'a file of its own',
+  'store/conversation/kept-transcripts.ts': 'what the worker has stored, which was measured before',
   'store/database/database-failures.ts': 'what a trigger of its own says',
   'store/sign-ins/sealed-json.ts': 'what it has sealed itself, which was measured before',
   'models/check-expectation.ts': "what the worker has stored of a result, in a script of the operator's",

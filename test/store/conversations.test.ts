@@ -83,6 +83,18 @@ test('a transcript entry is stored once per key, in order', async () => {
   await expect(store.transcript.append('conv_none', 'turn_1', undefined, 'k', say('x'))).rejects.toMatchObject({ code: 'CONVERSATION_NOT_FOUND' });
 });
 
+test('the end of an answer is logged with it, and only with the answer that counts', async () => {
+  const id = await newConversation(store);
+  const answer = (text: string) => ({ role: 'assistant' as const, parts: [{ type: 'text' as const, text }], usage: { inputTokens: 1, outputTokens: 1 } });
+  const told = (text: string, attempt: number) => [{ type: 'text.delta' as const, turnId: 'turn_1', stepId: 'step_1', attempt, data: { text } }];
+  const place = { conversationId: id, turnId: 'turn_1', stepId: 'step_1' };
+  expect(await store.transcript.addAnswer(place, answer('one'), 'model', told('one', 1))).toBe(true);
+  expect(await store.transcript.addAnswer(place, answer('two'), 'model', told('two', 2))).toBe(false);
+  expect(await store.transcript.addAnswer({ ...place, stepId: 'step_2' }, answer('three'), 'model')).toBe(true);
+  const events = await store.events.read(id, 1);
+  expect(events.map(({ seq, data }) => [seq, data])).toEqual([[2, { text: 'one' }]]);
+});
+
 test('an entry appended by many at once is stored once', async () => {
   const id = await newConversation(store);
   const results = await Promise.all(

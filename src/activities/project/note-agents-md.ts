@@ -15,7 +15,7 @@ import type { Store } from '../../store/store.ts';
 import type { ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
 
 interface NoteParts {
-  store: { transcript: Pick<Store['transcript'], 'append' | 'read'> };
+  store: { transcript: Pick<Store['transcript'], 'append' | 'current'> };
   opened: Pick<ConversationSandboxes, 'ifAwake'>;
   log: Logger;
 }
@@ -50,7 +50,7 @@ export function createAgentsMdNotes(parts: NoteParts): (args: CallModelArgs, age
       if (!answer) return said.transcript;
       const noted = await note(parts, args, textFor(answer.found, newestNote(said)));
       looked.set(turnId, true);
-      return noted ? await parts.store.transcript.read(conversationId) : said.transcript;
+      return noted ? await parts.store.transcript.current(conversationId) : said.transcript;
     } catch (error) {
       if (isPostgresAway(error) || elsewhereOf(error)) throw error;
       // It is not tried again before the next turn: a sandbox that does not answer would delay each step.

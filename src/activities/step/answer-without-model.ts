@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { AssistantPart } from '../../contracts/transcript.ts';
-import { createDeltaWriter } from '../../models/delta-writer.ts';
+import type { NewEvent } from '../../store/store.ts';
 import type { CalledCommand } from '../../tool-calls/offer/command-of.ts';
 import { storeAnswer, type AnswerParts, type AssistantEntry } from './store-answer.ts';
 
@@ -26,10 +26,6 @@ async function answer(parts: AnswerParts, args: CallModelArgs, part: AssistantPa
   const { attempt } = Context.current().info;
   const stamp = { turnId, stepId, attempt };
   await parts.store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt } }]);
-  if (part.type === 'text') {
-    const deltas = createDeltaWriter((events) => parts.store.events.append(conversationId, events), stamp);
-    deltas.add({ type: 'text', text: part.text });
-    await deltas.flush();
-  }
-  return storeAnswer(parts, args, { parts: [part], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } }, by);
+  const told: NewEvent[] = part.type === 'text' ? [{ ...stamp, type: 'text.delta', data: { text: part.text } }] : [];
+  return storeAnswer(parts, args, { parts: [part], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } }, { model: by, told });
 }

@@ -24,8 +24,7 @@ export function shownBy({ hooks, deltas }: Pick<Settling, 'hooks' | 'deltas'>): 
 export async function settleAnswer(parts: AnswerParts, { args, hooks, deltas, model, nameOf }: Settling, given: ModelAnswer): Promise<AssistantEntry> {
   const answer = await changeAnswer(hooks, args.stepId, given, nameOf);
   if (hooks.changeAnswers) for (const part of answer.parts) if (part.type === 'text') deltas.add({ type: 'text', text: part.text });
-  await deltas.flush();
-  const entry = await storeAnswer(parts, args, answer, model);
+  const entry = await storeAnswer(parts, args, answer, { model, told: await deltas.rest() });
   await tellOfAnswer(hooks, args.stepId, entry.parts);
   return entry;
 }

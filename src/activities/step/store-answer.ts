@@ -3,7 +3,7 @@ import { callOfStep } from '../../contracts/call-ids.ts';
 import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
 import type { ModelAnswer } from '../../models/model.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
-import type { Store } from '../../store/store.ts';
+import type { NewEvent, Store } from '../../store/store.ts';
 import { MAX_VALUE_BYTES } from '../../tool-calls/results/method-answer.ts';
 
 export type AssistantEntry = TranscriptEntry & { role: 'assistant' };
@@ -14,17 +14,21 @@ export interface AnswerParts {
   registry: Registry;
 }
 
-/** Stores the answer of a step, which is final then. @param model what is counted as having answered */
+/**
+ * Stores the answer of a step, which is final then.
+ * @param by.model what is counted as having answered
+ * @param by.told the end of the answer as events
+ */
 export async function storeAnswer(
   { store, registry }: AnswerParts,
   args: CallModelArgs,
   { parts, usage }: ModelAnswer,
-  model: string,
+  { model, told }: { model: string; told: NewEvent[] },
 ): Promise<AssistantEntry> {
   const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
-  if (await store.transcript.addAnswer(args, entry, model)) return entry;
+  if (await store.transcript.addAnswer(args, entry, model, told)) return entry;
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
-  return findAnswer(await store.transcript.read(args.conversationId), args.stepId) ?? entry;
+  return findAnswer(await store.transcript.current(args.conversationId), args.stepId) ?? entry;
 }
 
 export function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {

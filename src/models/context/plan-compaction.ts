@@ -1,6 +1,6 @@
 import type { Compaction, LeftOut, StoredEntry } from '../../contracts/transcript.ts';
 import { leftOutBy } from './left-out.ts';
-import { estimateTokens, promptTokens, scaleOf, type PromptParts } from './prompt-size.ts';
+import { estimateEntries, promptTokens, scaleOf, type PromptParts } from './prompt-size.ts';
 import { placesIn, shownEntries } from './shown-entries.ts';
 
 /** The newest entries that are kept may take up this part of what the prompt is to have. */
@@ -64,6 +64,6 @@ function boundaryOf(parts: PromptParts, { tokens, keepTurns }: CompactionGoal): 
   const candidates = starts.filter(({ turnId }) => kept.has(turnId)).map(({ seq }) => seq);
   const scale = scaleOf(parts);
   const shown = shownEntries(transcript, compactions, recall);
-  const fits = (first: number) => estimateTokens(shown.filter(({ seq }) => seq >= first).map(({ entry }) => entry)) * scale <= tokens * KEPT_PART;
+  const fits = (first: number) => estimateEntries(shown.filter(({ seq }) => seq >= first)) * scale <= tokens * KEPT_PART;
   return candidates.find(fits) ?? candidates.at(-1) ?? 0;
 }

@@ -2,6 +2,7 @@ import { ATTACHMENT_LIMITS, isBlob } from '../../contracts/attachments/media.ts'
 import { PDF } from '../../contracts/attachments/media-type.ts';
 import type { Compaction, StoredEntry } from '../../contracts/transcript.ts';
 import { isObject } from '../../contracts/json.ts';
+import { createArrayMeasure } from './length-of-json.ts';
 import { lastChange } from './left-out.ts';
 import { shownEntries } from './shown-entries.ts';
 
@@ -51,8 +52,15 @@ export function estimateTokens(value: unknown): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(value, withoutImages)) / BYTES_PER_TOKEN);
 }
 
+const bytesOf = createArrayMeasure((json) => Buffer.byteLength(json), withoutImages);
+
+/** The same, which measures entries of a transcript once. */
+export function estimateEntries(entries: readonly StoredEntry[]): number {
+  return Math.ceil(bytesOf(entries.map(({ entry }) => entry)) / BYTES_PER_TOKEN);
+}
+
 function estimateOf({ instructions, tools }: Pick<PromptParts, 'instructions' | 'tools'>, shown: readonly StoredEntry[]): number {
-  return estimateTokens({ instructions, tools }) + estimateTokens(shown.map(({ entry }) => entry));
+  return estimateTokens({ instructions, tools }) + estimateEntries(shown);
 }
 
 function entriesAfter(shown: readonly StoredEntry[], after: number): StoredEntry['entry'][] {

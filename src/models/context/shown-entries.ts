@@ -39,5 +39,6 @@ function withSummary(entries: StoredEntry[], summary: ContextSummary | undefined
 function shortened(stored: StoredEntry, { outputsTo = 0, cut }: LeftOut, place: number, recall: string): StoredEntry {
   const { seq } = stored;
   const entry = place <= outputsTo ? withoutOutput(stored.entry, { recall, seq }) : stored.entry;
-  return { ...stored, entry: cut && place <= cut.to ? withoutMiddles(entry, cut.characters, { recall, seq }) : entry };
+  const shown = cut && place <= cut.to ? withoutMiddles(entry, cut.characters, { recall, seq }) : entry;
+  return shown === stored.entry ? stored : { ...stored, entry: shown };
 }

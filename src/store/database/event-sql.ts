@@ -27,14 +27,15 @@ export const NEW_EVENTS = '(select events from new_events)';
 
 /**
  * A CTE with the events whose key is not in the log. Two statements that append the same key at once both find it new; the second waits for the first, fails on
- * the unique index and is repeated (`appendingOnce`), so that numbers have no gaps.
+ * the unique index and is repeated (`appendingOnce`), so that numbers have no gaps. Each key is looked up by itself: for `not exists`, Postgres may choose to read all
+ * events of the conversation.
  */
 export function newEvents(events: string): string {
   return `new_events as materialized (
     select coalesce(json_agg(item.value order by item.position), '[]') as events
     from json_array_elements(${events}::json) with ordinality as item (value, position)
     where item.value->>'key' is null
-      or not exists (select 1 from events where events.conversation_id = $1 and events.key = item.value->>'key')
+      or (select 1 from events where events.conversation_id = $1 and events.key = item.value->>'key' limit 1) is null
   )`;
 }
 

@@ -69,7 +69,7 @@ export function hostsOfQuestions({ args, agent, models, store }: Asking, signal:
     askModel: (question) =>
       inTurn(() => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${activityId}-${attempt}-${++asked}`, question)),
     modelName: agent ? modelName(agent) : '',
-    saidSoFar: () => inTurn(async () => saidSoFar(await store.transcript.read(args.conversationId))),
+    saidSoFar: () => inTurn(async () => saidSoFar(await store.transcript.current(args.conversationId))),
   });
 }
 

@@ -36,7 +36,7 @@ function world({ files = {}, asleep = false, agent = {}, transcript = [result], 
           entries.push(stored(entry, entries.length + 1));
           return true;
         },
-        read: async () => entries,
+        current: async () => entries,
       },
     },
     opened: { ifAwake: async () => (asleep ? undefined : ({ readFileStream } as unknown as WorkerHandle)) },
