@@ -39,16 +39,6 @@ interface Place {
   socket: string;
 }
 
-<<<<<<< HEAD
-/** @param under where its directory is made */
-export async function createOwnEngine({
-  program = ENGINE_PROGRAM,
-  runsc,
-  under = tmpdir(),
-}: { program?: string; runsc?: string | undefined; under?: string } = {}): Promise<OwnEngine> {
-  const directory = await mkdtemp(join(under, 'longshore-engine-'));
-  const place: Place = { program, runsc, directory, socket: join(directory, 'docker.sock') };
-=======
 export interface OwnEngineOptions {
   program?: string;
   runsc?: string | undefined;
@@ -59,7 +49,6 @@ export interface OwnEngineOptions {
 export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc, data }: OwnEngineOptions = {}): Promise<OwnEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
   const place: Place = { program, runsc, directory, data: data ?? join(directory, 'data'), socket: join(directory, 'docker.sock') };
->>>>>>> chaos
   const host = `unix://${place.socket}`;
   const disposed = new AbortController();
   const { signal } = disposed;
