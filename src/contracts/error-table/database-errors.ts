@@ -2,6 +2,16 @@ import type { ErrorRow } from './error-row.ts';
 
 /** Errors of a database that this program cannot work with, although it can be reached. */
 export const DATABASE_ERRORS = {
+  POSTGRES_UNAVAILABLE: {
+    message: 'Postgres cannot be used: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
+    httpStatus: 503,
+    retryable: true,
+  },
+  POSTGRES_FULL: {
+    message: 'Postgres has no room for this: {problem}. Give its disk room; what waits for it goes on by itself then',
+    httpStatus: 503,
+    retryable: true,
+  },
   DATABASE_ELSEWHERE: {
     message:
       'The database belongs to the Temporal namespace {owner}; {address} has {here}, where its conversations have no workflows. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to where they are, or DATABASE_URL to another database. If they no longer exist: longshore setup --move-database',

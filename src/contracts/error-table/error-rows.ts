@@ -270,16 +270,6 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: false,
   },
-  POSTGRES_UNAVAILABLE: {
-    message: 'Postgres cannot be used: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
-    httpStatus: 503,
-    retryable: true,
-  },
-  POSTGRES_FULL: {
-    message: 'Postgres has no room for this: {problem}. Give its disk room; what waits for it goes on by itself then',
-    httpStatus: 503,
-    retryable: true,
-  },
   TEMPORAL_UNAVAILABLE: {
     message: 'Temporal cannot be reached at {address}: {problem}. Check TEMPORAL_ADDRESS, or start the stack: longshore dev',
     httpStatus: 503,
