@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of a database that this program cannot work with, although it can be reached. */
+/** Errors of the database: it cannot be used now, or this program cannot work with it. */
 export const DATABASE_ERRORS = {
   POSTGRES_UNAVAILABLE: {
     message: 'Postgres cannot be used: {problem}. Check DATABASE_URL, or start the stack: longshore dev',
