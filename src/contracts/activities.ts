@@ -204,8 +204,6 @@ export interface FinishTurnArgs extends CountedTurn {
   answeredIn?: string;
   /** The turn has called tools, and a backup of the sandbox is due. */
   backup?: true;
-  /** What gives its event the key: `turn` where another activity may end the turn again. */
-  eventsOf?: 'turn' | 'activity';
   status: ConversationStatus;
 }
 

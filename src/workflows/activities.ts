@@ -1,13 +1,5 @@
-import { ActivityCancellationType, ActivityFailure, patched, proxyActivities, proxyLocalActivities, type ActivityOptions } from '@temporalio/workflow';
-import type {
-  CallModelArgs,
-  ConversationActivities,
-  ExecuteToolArgs,
-  ExecuteToolResult,
-  FinishTurnArgs,
-  HibernateSandboxArgs,
-  ProposedCall,
-} from '../contracts/activities.ts';
+import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, HibernateSandboxArgs, ProposedCall } from '../contracts/activities.ts';
 import type { JudgeCallArgs } from '../contracts/judging.ts';
 import type { CompactContextArgs } from '../contracts/transcript.ts';
 import type { KeepCheckpointArgs, RewindConversationArgs } from '../contracts/checkpoints/checkpoint.ts';
@@ -27,9 +19,6 @@ const records = proxyActivities<ConversationActivities>({
   startToCloseTimeout: 10_000,
   retry: { initialInterval: 200, maximumInterval: 10_000 },
 });
-const localRecords = proxyLocalActivities<Pick<ConversationActivities, 'finishTurn'>>({ startToCloseTimeout: 10_000, retry: { maximumAttempts: 1 } });
-/** Patch id. Runs that began before end each turn with an activity. */
-const FINISH_LOCALLY = 'finish-locally';
 const models = (summary: string, at: At = {}) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: 30 * MINUTE,
@@ -56,23 +45,9 @@ type Owner = Whereabouts & { conversationId: string };
 /** What may be left undone waits once for a host that does not answer. */
 const ONCE = { waits: 1 };
 
-export const { acceptMessage, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } = records;
+export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } =
+  records;
 export const { askForPlace, leavePlace } = records;
-
-/**
- * Ends a turn within the workflow task that found its end: it takes one statement, and an activity of its own would cost a further workflow task, for each turn. If that fails,
- * the activity is tried until it succeeds.
- */
-export async function finishTurn(args: FinishTurnArgs): Promise<void> {
-  if (!patched(FINISH_LOCALLY)) return records.finishTurn(args);
-  const once = { ...args, eventsOf: 'turn' as const };
-  try {
-    await localRecords.finishTurn(once);
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    await records.finishTurn(once);
-  }
-}
 
 /** Calls the model for a step; the summary names the step. */
 export const callModel = (place: Whereabouts, args: CallModelArgs) => atHost(place, (at) => models(`step ${args.step + 1}`, at).callModel(args));

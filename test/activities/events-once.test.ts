@@ -157,17 +157,3 @@ test('the same activity of another run, such as one after a reset, logs its own 
   }
   expect(await logOf(conversationId)).toHaveLength(3);
 });
-
-test('a turn that is ended by another activity again has one end', async () => {
-  const conversationId = await newConversation(store);
-  const end: Work = (over) =>
-    createFinishTurn({ store: over, desk: { leave: async () => undefined } })({
-      conversationId,
-      turnId,
-      outcome: 'finished',
-      eventsOf: 'turn',
-      status: statusOf(conversationId),
-    });
-  for (const activityId of ['1', '2']) await attemptAt(end, activityId, store, conversationId, 1);
-  expect(await logOf(conversationId)).toEqual([expect.arrayContaining(['conversation.started']), ['turn.finished', { outcome: 'finished' }]]);
-});

@@ -124,19 +124,3 @@ test('a long history goes on in a fresh run, and nothing is forgotten', async ()
   expect(world.asked('shell:run')).toHaveLength(2);
   expect(world.saved).toMatchObject({ turnsUsed: 2, tokensUsed: 60, state: 'idle', sandboxTier: 'running' });
 });
-
-test('a turn ends within its workflow task; if that fails, an activity ends it', async () => {
-  const world = await stage.start();
-  await world.untilState('idle');
-  world.failsLocally = true;
-  await world.send('second');
-  await world.untilAsked('finishTurn', 3);
-  world.failsLocally = false;
-  await world.send('third');
-  await world.untilAsked('finishTurn', 4);
-  expect(world.endings).toEqual(['local', 'local', 'activity', 'local']);
-  const turns = world.asked('finishTurn').map(({ turnId, eventsOf }) => [turnId, eventsOf]);
-  expect(turns[2]).toEqual(turns[1]);
-  expect(new Set(turns.map(([turnId]) => turnId)).size).toBe(3);
-  expect(turns.map(([, eventsOf]) => eventsOf)).toEqual(['turn', 'turn', 'turn', 'turn']);
-});
