@@ -62,7 +62,7 @@ test('a request has no process, and the supervisor is root again after it has lo
           .find((word) => /\.(py|cjs)$/.test(word))
           ?.replace(/.*\//, ''),
       )
-      .toSorted(),
+      .toSorted((one, other) => (one ?? '').localeCompare(other ?? '')),
   ).toEqual(['guest-server.cjs', 'mcp_server.py']);
   expect(ids()).toEqual(before);
   const { stdout, stderr } = await supervisor.handle.run(`cd /proc/${mine}; cat mem; cat environ; cat maps; ls fd/; readlink exe; kill -0 ${mine}`);
@@ -81,7 +81,7 @@ test('when the guest ends the program that runs its server, the caller is told s
   await supervisor.handle.run(`kill -9 $(pgrep -U ${supervisor.guest} -f 'mcp_server.py dying')`);
   expect(await asked).toEqual({ outcome: 'gone', why: 'the program that runs it was ended' });
   const restarts: string[] = [];
-  const again = await supervisor.handle.callServer(dying, { method: 'tools/list', params: {} }, { onRestart: (why) => void restarts.push(why) });
+  const again = await supervisor.handle.callServer(dying, { method: 'tools/list', params: {} }, { onRestart: async (why) => void restarts.push(why) });
   expect([again.outcome, restarts]).toEqual(['answered', ['it had ended']]);
 });
 
