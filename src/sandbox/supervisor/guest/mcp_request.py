@@ -1,4 +1,4 @@
-"""One request to a server of the Model Context Protocol, from a client of mcp_server.py to its last report."""
+"""One request to a server of the Model Context Protocol, up to its last report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """One open request. `lines` are the reports for its client; None ends them."""
+    """One open request. Its reports wait in `lines`; None ends them."""
 
     def __init__(self, request_id: str, method: str, params: dict[str, Any], asks: bool = False) -> None:
         self.id = request_id
@@ -39,7 +39,10 @@ class Request:
         if self.over:
             return
         self.over = kind in ('answer', 'error', 'failed', 'gone')
-        self.lines.put(json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+        self._pass_on(kind, fields)
+
+    def _pass_on(self, kind: str, fields: dict[str, Any]) -> None:
+        self.lines.put(line_of(kind, fields))
         if self.over:
             self.lines.put(None)
 
@@ -50,3 +53,8 @@ class Request:
             while line is None or line['type'] == 'made':
                 line = json.loads(self.lines.get(timeout=seconds) or b'null')
         return None if line is None or line['type'] == 'made' else line
+
+
+def line_of(kind: str, fields: dict[str, Any]) -> bytes:
+    """A report as it is sent."""
+    return json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n'

@@ -1,10 +1,10 @@
 """Runs one server of the Model Context Protocol in the sandbox and sends requests to it, as the guest. Arguments: the name of the server,
-then its program. Its clients (as_guest/server_request.py) each bring one request: a line of JSON with `id`, `method`, `params`, and, when their worker
-answers questions of the server during the request, `channel`: the path of a socket and a token.
+then its program. Its clients (mcp_clients.py) each bring one request: a line of JSON with `id`, `method`, `params`, and `hasChannel` where the server itself
+asks the worker.
 
-Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, `ask`
-(the server asks a person or the model, by its `method`; the client sends a line with its `number` and the `answer`), and last `answer`, `error`,
-`failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled.
+Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last `answer`,
+`error`, `failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled. What the server asks
+a person or the model during it is asked by way of the supervisor.
 
 The server may ask the model where the variable LONGSHORE_MCP_SAMPLING is set.
 
@@ -13,10 +13,7 @@ them again."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import socket
 import sys
 import threading
 import time
@@ -25,10 +22,14 @@ import time
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 import guest_socket
+from mcp_clients import ClientRequest, Clients
 from mcp_newer import StartAgain
 from mcp_process import PROBE, ServerProcess
-from mcp_request import Request
 from mcp_words import tell_change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp_request import Request
 
 # A server that could not be started is not tried again sooner.
 _PATIENCE = 2.0
@@ -45,6 +46,12 @@ class ServerStarter:
         self._failure = ''
         self._failed_at = float('-inf')
         self._probe: float | None = PROBE
+
+    @property
+    def is_up(self) -> bool:
+        """Whether a request can be brought without waiting."""
+        server = self._server
+        return server is not None and not server.ended.is_set() and not self._lock.locked()
 
     def bring(self, request: Request) -> ServerProcess | None:
         """Returns the initialized server for the request; None when there is none. The request then has a report of that."""
@@ -86,42 +93,32 @@ class ServerStarter:
 
 
 def main(name: str, program: list[str]) -> None:
-    listener = guest_socket.listen(f'mcp-{name}')
     starter = ServerStarter(name, program)
-    for client, line in guest_socket.Requests(listener):
+
+    def bring(request: ClientRequest) -> None:
+        # What our supervisor cannot have sent.
         try:
-            threading.Thread(target=_serve, args=(client, line, starter), daemon=True).start()
+            starter.bring(request)
+        except (TypeError, ValueError, RecursionError) as problem:
+            request.tell('failed', why=f'it cannot be sent: {problem}')
+
+    def begin(request: ClientRequest) -> None:
+        if starter.is_up:
+            bring(request)
+            return
+        try:
+            threading.Thread(target=bring, args=(request,), daemon=True).start()
         except RuntimeError:
-            # The sandbox has no room for another thread; the client is told that its request was not made.
-            client.close()
+            request.tell('failed', why='the sandbox has no room for another thread')
+
+    Clients(guest_socket.listen(f'mcp-{name}'), begin, _cancel).serve()
 
 
-def _serve(client: socket.socket, line: bytes, starter: ServerStarter) -> None:
-    # A request that our client cannot have sent gets no answer.
-    with client, contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        asked = json.loads(line)
-        channel = {'longshore/channel': asked['channel']} if 'channel' in asked else {}
-        params = {**asked['params'], '_meta': {'progressToken': asked['id'], **channel}}
-        request = Request(asked['id'], asked['method'], params, asks=asked.get('asks') is True)
-        if starter.bring(request) is not None:
-            threading.Thread(target=_watch, args=(client, request), daemon=True).start()
-        while (told := request.lines.get()) is not None:
-            client.sendall(told)
-        client.shutdown(socket.SHUT_RDWR)
-
-
-def _watch(client: socket.socket, request: Request) -> None:
-    with contextlib.suppress(OSError), client.makefile('rb') as lines:
-        for line in lines:
-            # What our client cannot have sent is left out.
-            with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                answered = json.loads(line)
-                if request.server is not None:
-                    request.server.answer(request, answered['number'], answered['answer'])
-    if not request.over:
-        if request.server is not None:
-            request.server.cancel(request)
-        request.lines.put(None)
+def _cancel(request: ClientRequest) -> None:
+    if request.server is not None:
+        request.server.cancel(request)
+    # It may be waiting for the start of the server.
+    request.over = True
 
 
 main(sys.argv[1], sys.argv[2:])

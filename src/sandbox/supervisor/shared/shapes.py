@@ -40,3 +40,42 @@ class Source(Protocol):
     def paths(self) -> tuple[str, str]: ...
 
     def unfollow(self, follower: Any) -> None: ...
+
+
+class Body(Protocol):
+    """What runs an exec: the processes of a command, or a request to a server."""
+
+    @property
+    def may_write(self) -> bool:
+        """False when it was started without room for its files."""
+
+    @property
+    def due(self) -> float | None:
+        """The active time at which `on_due` has to be called."""
+
+    @property
+    def status(self) -> int | None:
+        """The wait status, once it has ended."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing was executed."""
+
+    @property
+    def gone(self) -> bool:
+        """True when nothing of it is left."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing of it runs."""
+
+    def begin(self, outputs: Any, stdin: Any, on_change: Callable[[], object]) -> None:
+        """Passes on what it writes and what it is given. `on_change` is called after each change of `status`, `problem` and `gone`, and never by this."""
+
+    def signal(self, number: int) -> int:
+        """Returns how many processes there were to signal."""
+
+    def hold_still(self) -> list[int]:
+        """Stops its processes; returns those that it stopped."""
+
+    def on_due(self, now: float) -> None: ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from as_guest import server_request
 from shared.lean_json import dumps
 from shared.protocol import Refused, to_bytes
 
@@ -32,7 +31,6 @@ _PROGRAMS = {
     'javascript': (b'/usr/bin/env', b'node', b'--no-warnings', os.path.join(_GUEST, b'interpreter.cjs')),
     'call': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_GUEST, b'interpreter_call.py')),
     'mcp': (b'/usr/bin/env', b'python3', b'-I', b'-S', b'-B', os.path.join(_GUEST, b'mcp_server.py')),
-    'mcp-call': (server_request.PROGRAM,),
     # What the code of a tool prints goes to stderr: stdout is for what it tells the worker.
     'tool': (b'/bin/sh', b'-c', b'exec node --no-warnings "$0" 3>&1 1>&2', os.path.join(_LIBRARY, b'run_tool.cjs')),
 }
@@ -42,6 +40,8 @@ _PROGRAMS = {
 def check(fields: Fields) -> None:
     if ('command' in fields) == ('argv' in fields or 'program' in fields):
         raise Refused('INVALID_ARGUMENT', 'either command or argv has to be given')
+    if fields.get('program') == 'mcp-call' and not fields.get('argv'):
+        raise Refused('INVALID_ARGUMENT', 'a request to a server needs its name')
 
 
 def argv_of(fields: Fields) -> list[bytes]:

@@ -1,13 +1,10 @@
-"""A running exec: counts its time, ends its tree, records its end."""
+"""A running exec: counts its time, ends what runs it, records its end."""
 
 from __future__ import annotations
 
 import os
-import struct
 
-from root.execs import processes, runner
 from root.execs.outputs import Outputs
-from root.loop import READ
 from shared.lean_modules import signal
 
 TYPE_CHECKING = False
@@ -17,11 +14,10 @@ if TYPE_CHECKING:
     from root.execs.follow import Follower
     from root.execs.journal import Journal
     from root.execs.memory import MemoryKills
-    from root.execs.nursery import Spawned
     from root.execs.stdin import Stdin
     from root.loop import Loop
     from root.methods import Desk
-    from shared.shapes import Fields
+    from shared.shapes import Body, Fields
 
 _GRACE = 2.0
 _KILL_AGAIN = 0.05
@@ -34,7 +30,8 @@ class Execution:
         self,
         exec_id: str,
         spec: Fields,
-        spawned: Spawned,
+        body: Body,
+        stdin: Stdin | None,
         journal: Journal,
         loop: Loop,
         on_end: Callable[[Execution, Fields], None],
@@ -46,24 +43,17 @@ class Execution:
         self.exit: Fields | None = None
         self.paths = (journal.path(exec_id, 'stdout'), journal.path(exec_id, 'stderr'))
         self.exit_file = -1
-        self.stdin: Stdin | None = None
+        self.stdin = stdin
         self.desk: Desk | None = None
         """Where its code calls tools."""
         self.followers: list[Follower] = []
-        self.may_write = True
-        """False when it was started without room for its files."""
         self.grace = _GRACE
         """Seconds from SIGTERM to SIGKILL."""
-        self.due: float | None = None
-        """The active time at which `on_due` has to be called."""
         self._journal = journal
         self._loop = loop
         self._on_end = on_end
         self._on_gone = on_gone
-        self._pid = spawned.pid
-        self._status_pipe = spawned.status
-        self._report = b''
-        self._wait_status: int | None = None
+        self._body = body
         self._reason: str | None = None
         self._limit_hit: str | None = None
         self._memory_kills = memory_kills
@@ -73,13 +63,9 @@ class Execution:
         self._held_left: float | None = None
         """Seconds left of its time, which stands still while a call waits."""
         self._started = loop.now()
-        self._deadline: float | None = None
-        if spec['timeoutMs']:
-            self.due = self._deadline = self._started + spec['timeoutMs'] / 1000
-        else:
-            self._deadline = None
-        self._outputs = Outputs((spawned.stdout, spawned.stderr), spec['maxOutputBytes'], loop, self._tell_followers)
-        loop.add(spawned.status, READ, self._on_status)
+        self._deadline: float | None = self._started + spec['timeoutMs'] / 1000 if spec['timeoutMs'] else None
+        self._outputs = Outputs(spec['maxOutputBytes'], loop, self._tell_followers)
+        body.begin(self._outputs, stdin, self._on_change)
 
     @property
     def outputs(self) -> list[int]:
@@ -95,13 +81,19 @@ class Execution:
 
     @property
     def gone(self) -> bool:
-        """True when nothing of its tree is left."""
-        return self._status_pipe < 0
+        """True when nothing of what runs it is left."""
+        return self._body.gone
+
+    @property
+    def due(self) -> float | None:
+        """The active time at which `on_due` has to be called."""
+        times = [time for time in (self._kill_at, self._deadline, self._body.due) if time is not None]
+        return min(times) if times and not self.gone else None
 
     @property
     def leaves_nothing(self) -> bool:
         """True when it has ended and left no process behind, even if its runner is still on the way out."""
-        return self.exit is not None and (self.gone or not processes.descendants(self._pid))
+        return self.exit is not None and self._body.is_empty
 
     def signal(self, number: int) -> bool:
         """Returns whether there was anything to signal."""
@@ -111,7 +103,7 @@ class Execution:
         ends = number in (signal.SIGTERM, signal.SIGKILL)
         if ends and was_running and self._reason is None:
             self._reason = 'killed'
-        found = self._end_tree(number == signal.SIGKILL) if ends else processes.signal_tree(self._pid, number)
+        found = self._end_tree(number == signal.SIGKILL) if ends else self._body.signal(number)
         return was_running or found > 0
 
     def cut_off(self) -> None:
@@ -133,7 +125,6 @@ class Execution:
         elif not held and self._held_left is not None:
             self._deadline = self._loop.now() + self._held_left
             self._held_left = None
-        self._schedule()
 
     def on_due(self, now: float) -> None:
         if self._kill_at is not None and now >= self._kill_at:
@@ -144,7 +135,8 @@ class Execution:
                     self._reason = 'timeout'
                 self._end_tree(False)
             self._deadline = None
-        self._schedule()
+        if self._body.due is not None and now >= self._body.due:
+            self._body.on_due(now)
 
     def stop_for_disk(self) -> None:
         """Ends it because the sandbox's files have no more room."""
@@ -153,7 +145,7 @@ class Execution:
         self._end_tree(True)
 
     def hold_still(self) -> list[int]:
-        return [] if self.gone else processes.hold_still(self._pid)
+        return self._body.hold_still()
 
     def keep(self, outputs: list[int], exit_file: int) -> None:
         """In these files of the journal."""
@@ -171,44 +163,16 @@ class Execution:
     def _end_tree(self, now: bool) -> int:
         if self._kill_at is None or now:
             self._kill_at = self._loop.now() + (_KILL_AGAIN if now else self.grace)
-        found = processes.signal_tree(self._pid, signal.SIGKILL if now else signal.SIGTERM)
-        self._schedule()
-        return found
+        return self._body.signal(signal.SIGKILL if now else signal.SIGTERM)
 
-    def _schedule(self) -> None:
-        times = [time for time in (self._kill_at, self._deadline) if time is not None]
-        self.due = min(times) if times and not self.gone else None
-
-    def _on_status(self, mask: int) -> None:
-        try:
-            data = os.read(self._status_pipe, 8192)
-        except BlockingIOError:
-            return
-        if data:
-            self._report += data
-            self._parse_report()
-        else:
-            self._loop.remove(self._status_pipe)
-            os.close(self._status_pipe)
-            self._status_pipe = -1
-            if self._wait_status is None and self.exit is None:
-                # The runner itself was killed (out of memory), so it is not known how the command ended.
-                self._wait_status = signal.SIGKILL
-        if self._wait_status is not None and self.exit is None and (self._kill_at is None or self.gone):
-            self._finish(self._wait_status)
-        if self.gone:
+    def _on_change(self) -> None:
+        body = self._body
+        if body.problem is not None:
+            self._end({'status': 'failed', 'problem': body.problem})
+        elif body.status is not None and self.exit is None and (self._kill_at is None or body.gone):
+            self._finish(body.status)
+        if body.gone:
             self._let_go()
-
-    def _parse_report(self) -> None:
-        report = self._report
-        if report[:1] == runner.ENDED and len(report) >= runner.ENDED_SIZE:
-            self._wait_status = struct.unpack('>i', report[1 : runner.ENDED_SIZE])[0]
-        elif report[:1] == runner.FAILED and len(report) >= 3:
-            size = 3 + struct.unpack('>H', report[1:3])[0]
-            if len(report) >= size:
-                problem = report[3:size].decode('utf-8', 'replace')
-                self._report = b''
-                self._end({'status': 'failed', 'problem': problem})
 
     def _finish(self, status: int) -> None:
         self._outputs.drain()
@@ -223,7 +187,7 @@ class Execution:
         # Any of the sandbox's processes may have been taken; one that failed meanwhile has most likely lost its own.
         if status and self._limit_hit is None and self._memory_kills.count() > self._killed_before:
             self._limit_hit = 'memory'
-        if self._limit_hit is None and (_met_file_limit(status) or (status and not self.may_write)):
+        if self._limit_hit is None and (_met_file_limit(status) or (status and not self._body.may_write)):
             self._limit_hit = 'disk'
         if self._limit_hit is not None:
             record['limit'] = self._limit_hit
@@ -239,7 +203,6 @@ class Execution:
         record['stdoutBytes'], record['stderrBytes'] = self._outputs.total
         record['stdoutKept'], record['stderrKept'] = self._outputs.kept
         self._deadline = self._held_left = None
-        self._schedule()
         if self.stdin is not None:
             self.stdin.close()
         self._on_end(self, record)
@@ -251,7 +214,6 @@ class Execution:
 
     def _let_go(self) -> None:
         self._outputs.close_pipes()
-        self.due = None
         self._on_gone(self)
         self._close_outputs()
 

@@ -10,7 +10,9 @@ from root.execs.follow import Follower
 from root.execs.journal import timestamp
 from root.execs.memory import MemoryKills
 from root.execs.records import Records
+from root.execs.server_request import ServerRequest
 from root.execs.stdin import Stdin
+from root.execs.tree import Tree
 from root.lines import Lines
 from root.methods import Answer
 from shared.lean_json import dumps
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from root.execs.users import User, Users
     from root.loop import Loop
     from root.methods import Desk, Methods
-    from shared.shapes import Fields
+    from shared.shapes import Body, Environment, Fields
 
     # In the class itself, `list` is the operation.
     _Pids = list[int]
@@ -195,14 +197,11 @@ class Executions:
         self._loop.later(self._nursery.warm_up)
 
     def _launch(self, exec_id: str, fields: Fields, spec: Fields, user: User) -> Execution:
-        argv = command.argv_of(fields)
         desk = self._methods.open_desk() if fields.get('methods') else None
         tools = {} if desk is None else command.tools_environment(self._methods.path, desk)
         env = {**self.base_env, **user.env, **tools, **{to_bytes(name): to_bytes(value) for name, value in fields['env'].items()}}
-        cwd = os.path.join(user.home, to_bytes(fields['cwd']))
-        most = self.before_start()
         try:
-            spawned = self._nursery.start(argv, cwd, env, fields['stdin'] == 'open', user.ids if 'user' in fields else None, most)
+            body = self._body_of(fields, env, user)
         except OSError as error:
             self._journal.remove(exec_id)
             if desk is not None:
@@ -210,17 +209,23 @@ class Executions:
             raise Refused(
                 'EXEC_FAILED', f'the sandbox has no room for another process ({error.strerror}); end some, or give the sandbox more pids or memoryMb'
             ) from error
-        execution = Execution(exec_id, spec, spawned, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
-        execution.may_write = most is None
+        stdin = Stdin(self._loop) if fields['stdin'] == 'open' else None
+        execution = Execution(exec_id, spec, body, stdin, self._journal, self._loop, self._on_end, self._on_gone, self._memory_kills)
         if fields.get('program') == 'call':
             # It ends its context first where that is necessary, even on a busy machine: without it, the code would run on.
             execution.grace = _GRACE_OF_CALL
         if desk is not None:
             execution.desk = desk
             desk.on_hold = execution.hold_clock
-        if spawned.stdin >= 0:
-            execution.stdin = Stdin(spawned.stdin, self._loop)
         return execution
+
+    def _body_of(self, fields: Fields, env: Environment, user: User) -> Body:
+        cwd = os.path.join(user.home, to_bytes(fields['cwd']))
+        if fields.get('program') == 'mcp-call':
+            return ServerRequest(to_bytes(fields['argv'][0]), cwd, env, user.ids, self._loop)
+        most = self.before_start()
+        spawned = self._nursery.start(command.argv_of(fields), cwd, env, fields['stdin'] == 'open', user.ids if 'user' in fields else None, most)
+        return Tree(spawned, most is None, self._loop)
 
     def _desk(self, exec_id: str) -> Desk | None:
         self._records.require(exec_id)

@@ -1,4 +1,4 @@
-"""The output of a running exec: drains its pipes into the journal, up to a limit, and counts the rest."""
+"""The output of a running exec: kept in the journal, up to a limit; the rest is counted. Of a command, it is drained from pipes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,27 @@ _DRAIN_READS = 32
 class Outputs:
     """In each list, the first item is for stdout and the second for stderr."""
 
-    def __init__(self, pipes: tuple[int, int], limit: int, loop: Loop, on_data: Callable[[], None]) -> None:
+    def __init__(self, limit: int, loop: Loop, on_data: Callable[[], None]) -> None:
         self.files = [-1, -1]
         """Of the journal; -1 where there is none."""
         self.kept = [0, 0]
         self.total = [0, 0]
-        self._pipes = list(pipes)
+        self._pipes = [-1, -1]
         self._limit = limit
         self._loop = loop
         self._on_data = on_data
-        loop.add(pipes[0], READ, lambda _: self._read(0))
-        loop.add(pipes[1], READ, lambda _: self._read(1))
+
+    def read_from(self, pipes: tuple[int, int]) -> None:
+        self._pipes = list(pipes)
+        self._loop.add(pipes[0], READ, lambda _: self._read(0))
+        self._loop.add(pipes[1], READ, lambda _: self._read(1))
+
+    def take(self, index: int, data: bytes) -> None:
+        self.total[index] += len(data)
+        room = self._limit - self.kept[index]
+        if room > 0:
+            self._keep(index, data[:room] if room < len(data) else data)
+        self._on_data()
 
     def keep_no_more(self) -> None:
         """The volume is full: what does not fit is counted and dropped, and the kept part stays without gaps."""
@@ -74,11 +84,7 @@ class Outputs:
             os.close(fd)
             self._pipes[index] = -1
             return False
-        self.total[index] += len(data)
-        room = self._limit - self.kept[index]
-        if room > 0:
-            self._keep(index, data[:room] if room < len(data) else data)
-        self._on_data()
+        self.take(index, data)
         return True
 
     def _keep(self, index: int, data: bytes) -> None:

@@ -8,7 +8,6 @@ import marshal
 import os
 import struct
 
-from as_guest import server_request
 from shared.lean_modules import signal
 
 TYPE_CHECKING = False
@@ -115,9 +114,6 @@ def _obey(user: Ids) -> NoReturn:
             _fence.enter()
         step = f'enter {os.fsdecode(cwd)}'
         os.chdir(cwd)
-        if argv[0] == server_request.PROGRAM:
-            os.close(_STATUS)
-            server_request.run(argv[1:], env)
         step = f'execute {os.fsdecode(argv[0])[:200]}'
         _execute_found(argv, env)
     except OSError as error:

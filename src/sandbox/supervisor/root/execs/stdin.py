@@ -8,6 +8,8 @@ from root.loop import WRITE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from root.connection import Channel
     from root.loop import Loop
     from shared.shapes import Fields
@@ -16,12 +18,21 @@ _REMEMBERED = 64
 
 
 class Stdin:
-    def __init__(self, fd: int, loop: Loop) -> None:
-        self._fd = fd
+    def __init__(self, loop: Loop) -> None:
+        self._fd = -1
+        self._end: Callable[[int], object] = os.close
+        self._is_ready = False
         self._loop = loop
         self._waiting: list[_Input] = []
         self._listening = False
         self._accepted: dict[str, int] = {}
+
+    def write_to(self, fd: int, end: Callable[[int], object] = os.close) -> None:
+        """Input that has come before has waited for this. `end` closes it."""
+        self._fd = fd
+        self._end = end
+        self._is_ready = True
+        self.advance()
 
     def add(self, channel: Channel, fields: Fields) -> None:
         """Receives one input. The same `inputId` again (after a lost connection) continues where the first was cut."""
@@ -36,7 +47,7 @@ class Stdin:
 
     def advance(self) -> None:
         """Writes as much as the pipe accepts now."""
-        while self._waiting:
+        while self._waiting and self._is_ready:
             entry = self._waiting[0]
             if self._fd >= 0 and entry.buffer and not self._write(entry):
                 break
@@ -55,6 +66,7 @@ class Stdin:
 
     def close(self) -> None:
         """The command has ended: no process reads any more, and waiting inputs are answered."""
+        self._is_ready = True
         self._close_pipe()
         self.advance()
 
@@ -78,7 +90,7 @@ class Stdin:
     def _close_pipe(self) -> None:
         if self._fd >= 0:
             self._listen(False)
-            os.close(self._fd)
+            self._end(self._fd)
             self._fd = -1
 
     def _listen(self, wanted: bool) -> None:
