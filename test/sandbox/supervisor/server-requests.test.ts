@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { ExecEnd } from '../../../src/sandbox/protocol/supervisor-connection.ts';
@@ -38,16 +38,6 @@ async function request(name: string, pieces: string[], env: Record<string, strin
   return { end: await ended, told };
 }
 
-/** The process of a request: a runner's child that has become the guest, and has executed nothing. */
-function processOfRequest(): number {
-  const mine = Number(supervisor.process.pid);
-  const [pid, ...more] = descendants(mine).filter(
-    (each) => factOf(each, 'cmdline') === factOf(mine, 'cmdline') && factOf(each, 'status').includes(`\nUid:\t${supervisor.guest}\t`),
-  );
-  expect(more).toEqual([]);
-  return pid ?? 0;
-}
-
 /** '' for a process that has ended. */
 function factOf(pid: number, name: string): string {
   try {
@@ -57,32 +47,84 @@ function factOf(pid: number, name: string): string {
   }
 }
 
-test('a request starts no program; its process has nothing of root, and the guest cannot look into it', async () => {
+test('a request has no process, and the supervisor is root again after it has looked for the server as the guest', async () => {
+  const mine = Number(supervisor.process.pid);
+  const ids = () => factOf(mine, 'status').match(/^(Uid|Gid|Groups|CapEff):.*$/gm);
+  const before = ids();
   const asked = call('append', { line: 'a', until: 'go-on' }, 'call_a-1');
   await until(async () => (await log()) === 'begin a\n');
-  const pid = processOfRequest();
-  const status = factOf(pid, 'status');
-  const user = supervisor.guest;
-  expect(status).toMatch(new RegExp(`^Uid:(\\t${user}){4}$`, 'm'));
-  expect(status).toMatch(new RegExp(`^Gid:(\\t${user}){4}$`, 'm'));
-  expect(status).toMatch(/^Groups:\s*$/m);
-  expect(status.match(/^Cap(Prm|Eff|Amb):\t0+$/gm)).toHaveLength(3);
-  // Its input and outputs, and the connection to the server.
-  expect(readdirSync(`/proc/${pid}/fd`)).toHaveLength(4);
-  const { stdout, stderr } = await supervisor.handle.run(`cd /proc/${pid}; cat mem; cat environ; cat maps; ls fd/; readlink exe`);
+  const ofGuest = descendants(mine).filter((pid) => factOf(pid, 'status').includes(`\nUid:\t${supervisor.guest}\t`));
+  expect(
+    ofGuest
+      .map((pid) =>
+        factOf(pid, 'cmdline')
+          .split('\0')
+          .find((word) => /\.(py|cjs)$/.test(word))
+          ?.replace(/.*\//, ''),
+      )
+      .toSorted(),
+  ).toEqual(['guest-server.cjs', 'mcp_server.py']);
+  expect(ids()).toEqual(before);
+  const { stdout, stderr } = await supervisor.handle.run(`cd /proc/${mine}; cat mem; cat environ; cat maps; ls fd/; readlink exe; kill -0 ${mine}`);
   expect(stdout.text).toBe('');
-  expect(stderr.text.match(/Permission denied/g)).toHaveLength(4);
+  expect(stderr.text.match(/Permission denied|not permitted/g)).toHaveLength(5);
   await supervisor.handle.writeFile('go-on', '');
   expect(await asked).toMatchObject({ outcome: 'answered' });
 });
 
-test('when the guest ends the process of its request, the server is told to stop, and the caller that the answer was lost', async () => {
+test('when the guest ends the program that runs its server, the caller is told so, and the next one starts it again', async () => {
   const before = await log();
-  const asked = call('append', { line: 'b', until: 'never' }, 'call_b-1');
+  const dying = { ...server, name: 'dying' };
+  const append = { method: 'tools/call', params: { name: 'append', arguments: { line: 'b', until: 'never' } } };
+  const asked = supervisor.handle.callServer(dying, append, { execId: 'call_b-1' });
   await until(async () => (await log()) === `${before}begin b\n`);
-  await supervisor.handle.run(`kill -9 ${processOfRequest()}`);
-  expect(await asked).toEqual({ outcome: 'gone', why: 'its answer was lost on the way' });
-  await until(async () => (await log()) === `${before}begin b\ncancelled\n`);
+  await supervisor.handle.run(`kill -9 $(pgrep -U ${supervisor.guest} -f 'mcp_server.py dying')`);
+  expect(await asked).toEqual({ outcome: 'gone', why: 'the program that runs it was ended' });
+  const restarts: string[] = [];
+  const again = await supervisor.handle.callServer(dying, { method: 'tools/list', params: {} }, { onRestart: (why) => void restarts.push(why) });
+  expect([again.outcome, restarts]).toEqual(['answered', ['it had ended']]);
+});
+
+test('a request that is ended is cancelled at its server, which is up for the next', async () => {
+  const before = await log();
+  const asked = call('append', { line: 'c', until: 'never' }, 'call_b-2');
+  await until(async () => (await log()) === `${before}begin c\n`);
+  expect(await supervisor.connection.signal('call_b-2', 'SIGSTOP')).toBe(true);
+  expect(await supervisor.connection.signal('call_b-2', 'SIGTERM')).toBe(true);
+  expect(await asked).toEqual({ outcome: 'killed' });
+  expect(await supervisor.connection.signal('call_b-2', 'SIGTERM')).toBe(false);
+  await until(async () => (await log()) === `${before}begin c\ncancelled\n`);
+  expect(await call('count', {}, 'call_b-3')).toMatchObject({ outcome: 'answered' });
+});
+
+test('a request waits for a server that is about to listen, up to its time limit', async () => {
+  const execId = 'call_l-1';
+  const run = { program: 'mcp-call' as const, argv: ['late'] };
+  const spec = { execId, run, cwd: '.', env: {}, timeoutMs: 20_000, maxOutputBytes: 10_000_000, stdin: 'open' as const };
+  let told = '';
+  const ended = supervisor.connection.run(spec, { previewBytes: 0, onStdout: (chunk) => void (told += String(chunk)) });
+  // More than a socket holds.
+  const words = 'x'.repeat(3_000_000);
+  const given = supervisor.connection.input(execId, Buffer.from(`${JSON.stringify({ ...COUNT, params: { name: 'count', arguments: { words } } })}\n`), {
+    end: true,
+  });
+  await supervisor.connection.start({
+    ...spec,
+    execId: 'late',
+    run: { program: 'mcp', argv: ['late', 'node', 'guest-server.cjs'] },
+    timeoutMs: 0,
+    stdin: 'empty',
+  });
+  await given;
+  expect((await ended).exit).toMatchObject({ status: 'exited', exitCode: 0 });
+  expect(told).toContain('{"type": "answer"');
+  const never = await supervisor.connection.run({ ...spec, execId: 'call_l-2', run: { ...run, argv: ['never'] }, timeoutMs: 200 }, { previewBytes: 1000 });
+  expect([never.exit.status, never.exit.stdoutBytes]).toEqual(['timeout', 0]);
+});
+
+test('a request names its server', async () => {
+  const spec = { execId: 'nameless', run: { program: 'mcp-call' as const }, cwd: '.', env: {}, timeoutMs: 0, maxOutputBytes: 0, stdin: 'open' as const };
+  await expect(supervisor.connection.run(spec, { previewBytes: 0 })).rejects.toThrow('a request to a server needs its name');
 });
 
 test('the first complete line is the request, whatever workers have sent before it in part, and in how many pieces it comes', async () => {
@@ -95,10 +137,13 @@ test('the first complete line is the request, whatever workers have sent before 
   expect([none.end.exit.exitCode, none.told]).toEqual([0, '']);
 });
 
+const OVER = '\n{"type": "gone", "why": "the program that runs it was ended"}\n';
+
 test.each([
-  ['no JSON', `b'nothing\\n'`, 'nothing\n'],
-  ['too deep', `b'[' * 50000 + b'\\n'`, `${'['.repeat(50_000)}\n`],
-  ['no text', `b'\\xff\\n'`, '�\n'],
+  ['no JSON', `b'nothing\\n'`, `nothing\n${OVER}`],
+  ['too deep', `b'[' * 50000 + b'\\n'`, `${'['.repeat(50_000)}\n${OVER}`],
+  ['no text', `b'\\xff'`, `�${OVER}`],
+  ['its last byte', `b'nothing\\0'`, 'nothing'],
 ])('what a program of the guest answers in the place of a server is passed on and not read: %s', async (_what, said, told) => {
   const listen = `import os, socket
 os.makedirs('code', 0o700, exist_ok=True)
@@ -108,13 +153,18 @@ s.listen(1)
 c = s.accept()[0]
 c.recv(65536)
 c.sendall(${said})
-os.unlink('code/mcp-forged.sock')
-c.recv(65536)`;
+os.unlink('code/mcp-forged.sock')`;
   const { execId } = await supervisor.handle.start(`exec python3 -c "${listen}"`);
   const answered = await request('forged', [`${JSON.stringify(COUNT)}\n`], { LONGSHORE_CODE: 'code' });
   expect(answered.end.exit).toMatchObject({ status: 'exited', exitCode: 0 });
   expect(answered.told).toBe(told);
   expect(await supervisor.handle.attach(execId)).toMatchObject({ exitCode: 0 });
+});
+
+test('a name of the guest does not lead the supervisor to what only root may reach', async () => {
+  await supervisor.handle.run(`mkdir -m 700 -p code && ln -s ${supervisor.socket} code/mcp-own.sock`);
+  const { end, told } = await request('own', [`${JSON.stringify(COUNT)}\n`], { LONGSHORE_CODE: 'code' });
+  expect([end.exit.exitCode, end.stderr.head, told]).toEqual([1, 'PermissionError: [Errno 13] Permission denied\n', '']);
 });
 
 test('a directory of sockets that others may enter is not used', async () => {

@@ -83,6 +83,9 @@ class Loop:
         if self._faulted:
             self._faulted = False
             asked = _TICK
+        if self._after:
+            # What was due has left something to do.
+            asked = 0.0
         events = self._epoll.poll(asked)
         seen = time.monotonic()
         self.active += min(seen - self._seen, (asked or 0.0) + _SLACK)
