@@ -56,6 +56,15 @@ def test_due_work_that_fails_ends_nothing_and_is_tried_again_after_a_pause(
     assert capfd.readouterr().err.count('no file descriptor left') == 2
 
 
+def test_what_due_work_has_left_to_do_is_done_without_waiting_for_events(loop: Loop) -> None:
+    done: list[str] = []
+    loop.attempt(lambda now: loop.after_events(lambda: done.append('sent')))
+    begun = time.monotonic()
+    loop.step(None, True)
+    assert done == ['sent']
+    assert time.monotonic() - begun < 1
+
+
 def test_the_clock_stands_still_while_the_process_was_frozen(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     before = loop.now()
     later = time.monotonic() + 3600

@@ -1,8 +1,8 @@
-"""What runs a request to an MCP server of the sandbox: a connection to the keeper of the server (guest/mcp_server.py). There is no process of its own, which would
-take longer to start than all the rest of a request.
+"""What runs a request to an MCP server of the sandbox: a connection to the keeper of the server (guest/mcp_server.py). It has no process of its own, whose
+start and end would take longer than all the rest of a request.
 
 The keeper gets a line of JSON, with `tools` and `token` where the worker answers questions, and then the input of the exec. What it sends is the output of the
-exec, and is not looked at; a byte of 0 ends it. When the connection is closed before, the request is cancelled."""
+exec, and is not looked at; a byte of 0 ends it. When the connection is closed before that, the request is cancelled."""
 
 from __future__ import annotations
 
