@@ -3,7 +3,6 @@
 The folder of each other file says with whose rights it runs:
   root/       as root
   as_guest/   in a child of root that acts as the guest: rights over files are the guest's, and the guest cannot signal it
-              (except server_request.py, whose process has given up root like a command)
   guest/      as the guest: programs of ours, and in library/ what the guest's own code loads
   shared/     in both of the first two
 This one stays at the top, since images name it as their command.

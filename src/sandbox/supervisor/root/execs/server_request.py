@@ -91,7 +91,7 @@ class ServerRequest:
         try:
             _as_user(self._user, lambda: self._find(connection))
             connection.sendall(self._head)
-        except (FileNotFoundError, ConnectionRefusedError, BlockingIOError):
+        except (FileNotFoundError, ConnectionError, BlockingIOError):
             connection.close()
             return
         except OSError as error:
