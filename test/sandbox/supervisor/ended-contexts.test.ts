@@ -6,16 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const SUPERVISOR = fileURLToPath(new URL('../../../src/sandbox/supervisor', import.meta.url));
-const PROGRAMS = join(SUPERVISOR, 'guest');
+const PROGRAMS = fileURLToPath(new URL('../../../src/sandbox/supervisor/guest', import.meta.url));
 const CALL = [join(PROGRAMS, 'interpreter_call.py'), 'one'];
-/** What a runner does with a request to a server. */
-const REQUEST = [
-  '-c',
-  `import os, sys; sys.path.insert(0, sys.argv[1]); from as_guest import server_request; server_request.run([b'tools'], os.environb)`,
-  SUPERVISOR,
-];
-
 /** Takes one request, says what it is told to, and hangs up a while before it ends. */
 const KEEPER = `
 import os, sys, time
@@ -37,15 +29,14 @@ beforeEach(async () => {
 afterEach(async () => rm(directory, { recursive: true, force: true }));
 
 test.each([
-  ['a context that has begun the code', CALL, 'one', '{"type": "turn", "pid": PID}\n{"type": "started"}\n'],
-  ['a context that was ended before it had begun', CALL, 'one', ''],
-  ['the keeper of a server that has the request', REQUEST, 'mcp-tools', '{"type": "made"}\n'],
-])('the end of %s is told when its process has ended, so that the next caller finds none that counts as running', async (_what, program, socket, said) => {
+  ['a context that has begun the code', '{"type": "turn", "pid": PID}\n{"type": "started"}\n'],
+  ['a context that was ended before it had begun', ''],
+])('the end of %s is told when its process has ended, so that the next caller finds none that counts as running', async (_what, said) => {
   const env = { ...process.env, LONGSHORE_CODE: directory };
-  const keeper = spawn('python3', ['-c', KEEPER, PROGRAMS, socket, said], { env, stdio: 'inherit' });
+  const keeper = spawn('python3', ['-c', KEEPER, PROGRAMS, 'one', said], { env, stdio: 'inherit' });
   const keeperEnd = once(keeper, 'exit');
-  while (!(await exists(join(directory, `${socket}.sock`)))) await sleep(10);
-  const client = spawn('python3', program, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  while (!(await exists(join(directory, 'one.sock')))) await sleep(10);
+  const client = spawn('python3', CALL, { env, stdio: ['pipe', 'pipe', 'inherit'] });
   client.stdin.end('{"id": "1", "code": ""}\n');
   let told = '';
   for await (const chunk of client.stdout.setEncoding('utf8')) {

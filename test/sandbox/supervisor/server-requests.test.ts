@@ -132,7 +132,7 @@ test('the first complete line is the request, whatever workers have sent before 
   const whole = JSON.stringify(COUNT);
   const { end, told } = await request('one', [`\n${whole.slice(0, -1)}`, '\n[]\n', whole.slice(0, 20), `${whole.slice(20)}\n`, `${whole}\n`]);
   expect(end.exit).toMatchObject({ status: 'exited', exitCode: 0 });
-  expect(told.split('\n').map((line) => line.slice(0, 17))).toEqual(['{"type": "made"}', '{"type": "answer"', '']);
+  expect(told.split('\n').map((line) => line.slice(0, 17))).toEqual(['{"type": "answer"', '']);
   const none = await request('one', [`\n${whole.slice(0, -1)}`]);
   expect([none.end.exit.exitCode, none.told]).toEqual([0, '']);
 });
@@ -159,6 +159,23 @@ os.unlink('code/mcp-forged.sock')`;
   expect(answered.end.exit).toMatchObject({ status: 'exited', exitCode: 0 });
   expect(answered.told).toBe(told);
   expect(await supervisor.handle.attach(execId)).toMatchObject({ exitCode: 0 });
+});
+
+test('the end of the program that runs a server is told when its process has ended, so that the next caller finds none that counts as running', async () => {
+  const leaving = `import os, socket, time
+os.makedirs('code', 0o700, exist_ok=True)
+s = socket.socket(socket.AF_UNIX)
+s.bind('code/mcp-leaving.sock')
+s.listen(1)
+c = s.accept()[0]
+c.recv(65536)
+c.close()
+time.sleep(0.2)
+open('left', 'w').close()`;
+  await supervisor.handle.start(`exec python3 -c "${leaving}"`);
+  const { told } = await request('leaving', [`${JSON.stringify(COUNT)}\n`], { LONGSHORE_CODE: 'code' });
+  expect(told).toBe(OVER.trimStart());
+  expect(await supervisor.handle.readFile('left', { encoding: 'utf-8' })).toBe('');
 });
 
 test('a name of the guest does not lead the supervisor to what only root may reach', async () => {

@@ -121,7 +121,6 @@ class ServerProcess:
             return
         request.server = self
         if self._listening is not None and request.method in ('resources/subscribe', 'resources/unsubscribe'):
-            request.tell('made')
             self._listening.take(request)
             return
         request.sent_as = f'{request.id}#{request.rounds}' if request.rounds else request.id
@@ -138,8 +137,6 @@ class ServerProcess:
         if why is not None:
             request.tell('gone' if request.rounds else 'failed', why=why)
             return
-        if not request.rounds:
-            request.tell('made')
         meta = {**request.params.get('_meta', {}), **(self._meta or {})}
         if 'progressToken' in meta:
             meta['progressToken'] = request.sent_as

@@ -50,9 +50,8 @@ class Request:
         """The last report; None if it does not come in time."""
         line = None
         with contextlib.suppress(queue.Empty):
-            while line is None or line['type'] == 'made':
-                line = json.loads(self.lines.get(timeout=seconds) or b'null')
-        return None if line is None or line['type'] == 'made' else line
+            line = json.loads(self.lines.get(timeout=seconds) or b'null')
+        return line
 
 
 def line_of(kind: str, fields: dict[str, Any]) -> bytes:

@@ -2,8 +2,8 @@
 then its program. Its clients (mcp_clients.py) each bring one request: a line of JSON with `id`, `method`, `params`, and `hasChannel` where the server itself
 asks the worker.
 
-Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `made` once the server has the request, `progress`, and last `answer`,
-`error`, `failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled. What the server asks
+Reports to a client are lines of JSON: `restarted` where an earlier server had ended, `progress`, and last `answer`, `error`,
+`failed` (the request was not made) or `gone` (the server ended during it). The request of a client that disconnects is cancelled. What the server asks
 a person or the model during it is asked by way of the supervisor.
 
 The server may ask the model where the variable LONGSHORE_MCP_SAMPLING is set.

@@ -59,6 +59,10 @@ class Channel:
         self.connection.channels.pop(self.number, None)
         self.connection.send_json('end', self.number, value)
 
+    def end_later(self, value: object) -> None:
+        self.connection.channels.pop(self.number, None)
+        self.connection.hold_json('end', self.number, value)
+
     def fail(self, code: str, problem: str) -> None:
         self.connection.channels.pop(self.number, None)
         self.connection.send_json('error', self.number, {'code': code, 'problem': problem[:8000]})

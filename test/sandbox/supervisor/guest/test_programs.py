@@ -84,5 +84,5 @@ def test_a_server_is_asked_by_way_of_its_keeper(worker: Worker) -> None:
     assert end['exit']['exitCode'] == 0, end
     told = [json.loads(line) for line in output.splitlines()]
     server = {'name': 'notes', 'version': '1', 'offers': ['tools'], 'instructions': ''}
-    assert told == [{'type': 'made'}, {'type': 'answer', 'result': {'tools': []}, 'server': server}]
+    assert told == [{'type': 'answer', 'result': {'tools': []}, 'server': server}]
     worker.done('signal', execId='keeper', signal='SIGKILL')

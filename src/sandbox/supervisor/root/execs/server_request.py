@@ -141,7 +141,7 @@ class ServerRequest:
         if now < self._until and _is_there(self._keeper):
             self.due = now + _ENDS_POLL
         else:
-            self._fail('gone' if self._outputs.total[0] else 'failed', 'the program that runs it was ended')
+            self._fail('gone', 'the program that runs it was ended')
 
     def _fail(self, kind: str, why: str) -> None:
         # The first newline ends what the keeper may have sent only in part.

@@ -41,7 +41,8 @@ class Stdin:
                 earlier.on_close()
         entry = _Input(self, channel, fields, self._accepted.get(fields['inputId'], 0))
         channel.handler = entry
-        channel.reply({'accepted': entry.accepted})
+        # Nobody waits to send more.
+        (channel.reply_later if entry.end else channel.reply)({'accepted': entry.accepted})
         self._waiting.append(entry)
         self.advance()
 
@@ -56,7 +57,9 @@ class Stdin:
             self._waiting.pop(0)
             if entry.end:
                 self._close_pipe()
-            entry.channel.end({})
+                entry.channel.end_later({})
+            else:
+                entry.channel.end({})
         self._listen(bool(self._waiting and self._waiting[0].buffer))
 
     def drop(self, entry: _Input) -> None:
