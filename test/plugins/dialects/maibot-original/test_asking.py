@@ -11,6 +11,7 @@ import pytest
 
 from longshore_host import model, questions
 from longshore_host.calls import Call, current
+from longshore_host.tasks import tasks
 from longshore_maibot import messages, models
 from longshore_maibot.refused import CapabilityRefused
 
@@ -159,7 +160,7 @@ def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         found.append(question)
         return {'model': REPLY, 'model-name': 'a/b'}[question[0]]
 
-    monkeypatch.setattr(model.tasks, 'ask', answer)
+    monkeypatch.setattr(tasks, 'ask', answer)
     return found
 
 

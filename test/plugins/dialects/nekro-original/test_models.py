@@ -13,6 +13,7 @@ from longshore_host import model
 from longshore_host.calls import Call, current
 from longshore_host.prompts import PromptRefused
 from longshore_host.questions import QuestionFailed
+from longshore_host.tasks import tasks
 from longshore_nekro.models import ContentSegment, OpenAIChatMessage, gen_openai_chat_response
 from longshore_nekro.parts import Settings
 from longshore_nekro.refused import NotSupported
@@ -114,7 +115,7 @@ def test_outside_of_a_call_the_conversation_is_named(monkeypatch: pytest.MonkeyP
         asked.append(question)
         return REPLY
 
-    monkeypatch.setattr(model.tasks, 'ask', answer)
+    monkeypatch.setattr(tasks, 'ask', answer)
     message = OpenAIChatMessage.from_text('user', 'The tide?')
     reply = asyncio.run(gen_openai_chat_response('agent', [message], chat_key='conv_2'))
     assert reply.response_content == 'High.'

@@ -61,8 +61,7 @@ class Journal:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         outputs: list[int] = []
         try:
-            for name in _STREAMS:
-                outputs.append(os.open(self.path(exec_id, name), flags, 0o644))
+            outputs.extend(os.open(self.path(exec_id, name), flags, 0o644) for name in _STREAMS)
         except OSError:
             for output in outputs:
                 os.close(output)
