@@ -1,32 +1,25 @@
-import { mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openSmallDisk } from '../../../scripts/chaos/disks/small-disk.ts';
 import { mustRun, runCommand } from '../../../src/platform/run-command.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, resultsOf, until, untilEvent, type Installation } from '../support.ts';
 import { LOST, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
 
-const DISK_BYTES = 4 * 2 ** 30;
+const DISK_MB = 4096;
 const LEAST = { LONGSHORE_MIN_FREE_DISK: '1g' };
 const run = (command: string) => ({ call: 'shell:run', with: { command } });
 
 /** An engine whose data is on a file system of its own. */
 async function engineOnSmallDisk() {
-  const directory = await mkdtemp(join(tmpdir(), 'longshore-disk-'));
-  const place = join(directory, 'mounted');
-  const image = join(directory, 'image');
-  await writeFile(image, '');
-  await truncate(image, DISK_BYTES);
-  await mustRun('Making a file system', 'mkfs.ext4', ['-q', '-m', '0', image], { fix: 'See what it says' });
-  await mustRun('Making a directory', 'mkdir', [place], { fix: 'See what it says' });
-  await mustRun('Mounting it', 'mount', ['-o', 'loop', image, place], { fix: 'See what it says' });
-  const engine = await secondEngine({ under: place });
-  const filler = join(place, 'filler');
+  const disk = await openSmallDisk(DISK_MB);
+  const engine = await secondEngine({ data: join(disk.directory, 'engine') });
+  const filler = join(disk.directory, 'filler');
   return {
     host: engine.host,
     /** Leaves so many megabytes free. */
     async fill(freeMb: number) {
-      const { stdout } = await runCommand('df', ['--output=avail', '--block-size=1', place]);
+      const { stdout } = await runCommand('df', ['--output=avail', '--block-size=1', disk.directory]);
       const { size } = await stat(filler).catch(() => ({ size: 0 }));
       const bytes = `${size + Number(stdout.split('\n')[1]) - freeMb * 2 ** 20}`;
       for (const command of [
@@ -38,8 +31,7 @@ async function engineOnSmallDisk() {
     free: () => rm(filler, { force: true }),
     async [Symbol.asyncDispose]() {
       await engine[Symbol.asyncDispose]();
-      await mustRun('Unmounting it', 'umount', [place], { fix: 'See what uses it' });
-      await rm(directory, { recursive: true });
+      await disk[Symbol.asyncDispose]();
     },
   };
 }

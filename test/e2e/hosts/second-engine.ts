@@ -9,7 +9,7 @@ export const testWithTwoEngines = missing === undefined ? test : test.skip;
 export const titled = (title: string) => `${title}${missing === undefined ? '' : ` (left out: ${missing})`}`;
 
 /** Another engine beside that of the environment, with the image of sandboxes, and with gVisor when its program is given. */
-export async function secondEngine(given: { runsc?: string; under?: string } = {}) {
+export async function secondEngine(given: { runsc?: string; data?: string } = {}) {
   const engine = await createOwnEngine(given);
   await engine.start({ liveRestore: false });
   await engine.takeImage(loadConfig().LONGSHORE_SANDBOX_IMAGE);
