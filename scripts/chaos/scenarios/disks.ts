@@ -65,7 +65,12 @@ async function openOn(disk: SmallDisk, world: World, orphans: string[]): Promise
   const engine = world.owned(await createOwnEngine({ data: join(disk.directory, 'engine') }));
   await engine.start({ liveRestore: false });
   await engine.takeImage(world.config.LONGSHORE_SANDBOX_IMAGE);
-  const settings = { LONGSHORE_HOME: join(disk.directory, 'home'), LONGSHORE_BLOBS: `file://${join(disk.directory, 'blobs')}` };
+  const settings = {
+    LONGSHORE_HOME: join(disk.directory, 'home'),
+    LONGSHORE_BLOBS: `file://${join(disk.directory, 'blobs')}`,
+    // Sandboxes are made while the disk is full, too.
+    LONGSHORE_MIN_FREE_DISK: 'off',
+  };
   return openHost(world, { id: 'small', orphans, engine, settings });
 }
 
