@@ -193,10 +193,12 @@ test('a worker that is killed between the answer of the provider and its storing
     await database.query('begin');
     await database.query('select 1 from conversations where conversation_id = $1 for update', [chat.id]);
   };
-  const waits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  const waiting = `from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await chat.send('Hi');
-  await until(async () => answered === 1 && (await database.query(waits)).rows.length > 0, 'a worker waits to store the answer');
+  await until(async () => answered === 1 && (await database.query(`select 1 ${waiting}`)).rows.length > 0, 'a worker waits to store the answer');
   await worker.kill();
+  // What waits already would be done without its worker.
+  await database.query(`select pg_terminate_backend(pid, 10000) ${waiting}`);
   await database.query('rollback');
   await database.end();
   await installation.startWorker().ready;
