@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import { inTime } from '../../common/in-time.ts';
 import type { CallModelArgs, CallModelResult } from '../../contracts/activities.ts';
 import type { PlaceAnswer } from '../../contracts/places/turn-place.ts';
@@ -16,7 +17,7 @@ interface PlaceParts {
 
 /**
  * A model call that first asks whether its turn may run: no activity more where it may. What fails is left to `askForPlace`, which is tried without an end; a model
- * call is not.
+ * call is not. A later attempt is tried again instead: an earlier one may have stored the answer of this step, and the turn goes on with another step after it has waited.
  */
 export function inPlace(
   callModel: (args: CallModelArgs) => Promise<CallModelResult>,
@@ -35,6 +36,7 @@ export function inPlace(
       // An earlier attempt has the answer: its call is over, and only its outcome is lost.
       if (place.outcome === 'waits' && !(await store.transcript.answerOf(conversationId, stepId))) return { outcome: 'waits', waits: place.waits };
     } catch (error) {
+      if (Context.current().info.attempt > 1) throw error;
       log.warn({ conversationId, turnId, err: error }, 'a place for a turn could not be asked for yet');
       return { outcome: 'waits' };
     }

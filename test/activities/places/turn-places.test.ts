@@ -1,3 +1,5 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
 import { inPlace } from '../../../src/activities/places/in-place.ts';
 import { createTurnPlaceDesk, type TurnPlaceDesk } from '../../../src/activities/places/turn-places.ts';
 import type { CallModelArgs, CallModelResult } from '../../../src/contracts/activities.ts';
@@ -88,9 +90,16 @@ test('a turn that can run no more is not counted', async () => {
 const ANSWERED: CallModelResult = { outcome: 'answered', calls: [], usage: { inputTokens: 1, outputTokens: 1 }, spoke: true };
 const args: CallModelArgs = { ...turn, userId: 'u', stepId: 'step_1', step: 0, place: {} };
 
-function callIn(ask: TurnPlaceDesk['ask'], given: CallModelArgs = args, stored?: Answer): Promise<CallModelResult> {
+function callIn(
+  ask: TurnPlaceDesk['ask'],
+  given: CallModelArgs = args,
+  { stored, attempt = 1 }: { stored?: Answer; attempt?: number } = {},
+): Promise<CallModelResult> {
   const store = { transcript: { answerOf: async () => stored } };
-  return inPlace(async () => ANSWERED, { desk: { ask }, store, log: silentLog })(given);
+  return new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') }).run(
+    inPlace(async () => ANSWERED, { desk: { ask }, store, log: silentLog }),
+    given,
+  );
 }
 
 test('a model call of a turn that may run says whether the turn is counted', async () => {
@@ -106,9 +115,14 @@ test('a workflow of an earlier version asks for no place', async () => {
 test('the model is not called for a turn without a place, unless an earlier attempt has its answer', async () => {
   expect(await callIn(async () => ({ outcome: 'waits', waits }))).toEqual({ outcome: 'waits', waits });
   const stored: Answer = { role: 'assistant', parts: [], usage: { inputTokens: 1, outputTokens: 1 } };
-  expect(await callIn(async () => ({ outcome: 'waits', waits }), args, stored)).toEqual({ ...ANSWERED, counted: true });
+  expect(await callIn(async () => ({ outcome: 'waits', waits }), args, { stored })).toEqual({ ...ANSWERED, counted: true });
 });
 
 test('when the database does not answer, the model is not called, and the place is asked for by itself', async () => {
   expect(await callIn(() => Promise.reject(failure('POSTGRES_UNAVAILABLE', { problem: 'gone' })))).toEqual({ outcome: 'waits' });
+});
+
+test('a later attempt does not wait for its place in another step: an earlier one may have the answer of this step', async () => {
+  const away = failure('POSTGRES_UNAVAILABLE', { problem: 'gone' });
+  await expect(callIn(() => Promise.reject(away), args, { attempt: 2 })).rejects.toBe(away);
 });
