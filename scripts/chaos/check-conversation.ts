@@ -26,7 +26,7 @@ export interface Ended {
 }
 
 /** The tool that may not be repeated: after a fault in its call, it is unknown whether it has taken effect. */
-const ONCE = 'chaos:once';
+export const ONCE = 'chaos:once';
 const FINAL: readonly ToolCallState[] = ['finished', 'unknown'];
 
 /** Everything about a conversation that breaks a rule. */

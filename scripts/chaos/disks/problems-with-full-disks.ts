@@ -1,4 +1,4 @@
-import { linesShownLast, problemsOf, type Ended } from '../check-conversation.ts';
+import { linesShownLast, ONCE, problemsOf, type Ended } from '../check-conversation.ts';
 import type { Problem } from '../verdict.ts';
 
 /** What calls, and the programs that they run, say where a disk is full. */
@@ -16,7 +16,9 @@ export function problemsWithFullDisks(ended: Ended): Problem[] {
   const results = new Map(ended.entries.flatMap(({ entry }) => (entry.role === 'tool' ? [[entry.callId, entry] as const] : [])));
   const failed = [...results.values()].filter((result) => hasFailed(result));
   const cut = [...results.values()].filter((result) => lacksOutput(ended, result));
-  const untold = failed.filter((result) => !NO_SPACE.test(textOf(result)));
+  // Of a call that may not be repeated, it is unknown what it did when Postgres could not be asked; its result says that.
+  const unknown = new Set(ended.calls.filter(({ tool, state }) => tool === ONCE && state === 'unknown').map(({ callId }) => callId));
+  const untold = failed.filter((result) => !NO_SPACE.test(textOf(result)) && !unknown.has(result.callId));
   const silent = cut.map((result): Problem => ({
     rule: 'told',
     what: `the output of ${result.callId} is not whole, and it does not say so: ${textOf(result)}`,
