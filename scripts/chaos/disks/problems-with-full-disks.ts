@@ -1,8 +1,8 @@
 import { linesShownLast, ONCE, problemsOf, type Ended } from '../check-conversation.ts';
 import type { Problem } from '../verdict.ts';
 
-/** What calls, and the programs that they run, say where a disk is full. */
-const NO_SPACE = /no space|not kept|may write/i;
+/** What calls, and the programs that they run, say where a disk is full; code is told of calls that could not be made while Postgres had none. */
+const NO_SPACE = /no space|not kept|may write|Postgres (?:cannot be used|has no room)/i;
 const ADDED = /echo '([^']+)' >> log/;
 
 /** Such a call has not taken effect, and its result says why; that of code has told its code. */

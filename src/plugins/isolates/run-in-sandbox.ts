@@ -66,10 +66,11 @@ function write({ what, text }: Extract<FromGuest, { type: 'tell' }>, { context }
   else context.logger[what](line);
 }
 
-function problemOf({ status, exitCode, signal, limit, stderr }: CommandResult, timeoutMs: number): string {
+function problemOf({ status, exitCode, signal, limit, stdout, stderr }: CommandResult, timeoutMs: number): string {
   if (status === 'timeout') return `it took longer than ${timeoutMs} ms and was aborted`;
   if (exitCode === NO_NODE) return 'there is no Node in the sandbox, which its code needs; add it to the image of the agent';
   const how = signal === undefined ? `with exit code ${exitCode ?? 'unknown'}` : `by ${signal}`;
   const said = stderr.text.trim();
-  return `its process ended ${how}${limit ? ` (the sandbox has no ${limit} left)` : ''} and gave no result${said ? `; its last output:\n${said.slice(-2_000)}` : ''}`;
+  const dropped = stdout.droppedBytes ? `, of which ${stdout.droppedBytes} bytes were not kept: it is too long, or the disk has no space` : '';
+  return `its process ended ${how}${limit ? ` (the sandbox has no ${limit} left)` : ''} and gave no result${dropped}${said ? `; its last output:\n${said.slice(-2_000)}` : ''}`;
 }
