@@ -1,7 +1,7 @@
+import { abortAfter } from '../../common/abort-after.ts';
 import { RecentMap } from '../../common/recent-map.ts';
 import { modelName } from '../../common/model-name.ts';
 import type { Agent } from '../../contracts/agent.ts';
-import { isFailure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { Usage } from '../../contracts/usage.ts';
 import { MOST_LIMITED_ANSWER } from '../../models/context/afford-step.ts';
@@ -10,6 +10,7 @@ import type { PricedModels } from '../../models/create-models.ts';
 import type { ModelRequest } from '../../models/model.ts';
 import type { Logger } from '../../platform/log.ts';
 import { TaskRefused, type ConversationWish, type TaskQuestion } from '../../plugins/api/task-question.ts';
+import { isPostgresAway } from '../../store/database/database-failures.ts';
 import type { AskingPlace, Attempt, TaskQuestions } from '../../store/service/task-questions.ts';
 import { affordable, patiently, replyOf, requestOf } from '../ask/question-to-model.ts';
 import { redact } from '../results/redact.ts';
@@ -72,8 +73,7 @@ export function createModelDesk(parts: Parts): ModelDesk {
         .then((ok) => ok !== undefined && answers.set(key, { ok }))
         .catch((error: unknown) => {
           if (parts.signal.aborted) return;
-          if (isFailure(error, 'POSTGRES_UNAVAILABLE'))
-            parts.log.info({ plugin: question.pluginId, err: error }, 'a question of a task to the model is asked again');
+          if (isPostgresAway(error)) parts.log.info({ plugin: question.pluginId, err: error }, 'a question of a task to the model is asked again');
           else answers.set(key, { error: redact(error instanceof Error ? error.message : String(error)) });
         })
         .finally(() => asking.delete(key));
@@ -92,8 +92,7 @@ async function askOnce(parts: Parts, question: Asked): Promise<Json | undefined>
   const { agent, turnId } = await question.place();
   const { taskQuestions } = parts.store;
   const { conversationId } = wish;
-  using limit = limited(parts.signal);
-  const request = requestOf({ conversationId, turnId }, wish.question, limit.signal);
+  const request = requestOf({ conversationId, turnId }, wish.question, abortAfter(TIMEOUT_MS, parts.signal));
   let most: Usage | undefined;
   const attempt = await taskQuestions.reserve({ conversationId, turnId, pluginId, questionId }, modelName(agent), (place) => {
     most = mostOf(parts, agent, question, request, place);
@@ -143,21 +142,6 @@ async function answerOf({ store: { taskQuestions }, models, signal }: Parts, age
   } finally {
     clearInterval(held);
   }
-}
-
-function limited(ended: AbortSignal): { signal: AbortSignal; [Symbol.dispose](): void } {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = setTimeout(abort, TIMEOUT_MS);
-  ended.addEventListener('abort', abort);
-  if (ended.aborted) abort();
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      ended.removeEventListener('abort', abort);
-    },
-  };
 }
 
 export function isClosed(conversationId: string): TaskRefused {
