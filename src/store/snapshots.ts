@@ -16,7 +16,7 @@ export interface SnapshotRows {
   remove(snapshotId: string): Promise<SnapshotRow | undefined>;
   /** Those of all hosts that are to be removed: without a name, and too old or of a sandbox that is gone; and those that were not finished in time. */
   over(after: { maxAgeMs: number; unfinishedMs: number }): Promise<SnapshotRow[]>;
-  /** Those of a host that are not in the blob store, and that nobody stores at present. The oldest first. */
+  /** Those of a host that are neither in the blob store nor being stored. The oldest first. */
   unstored(hostId: string): Promise<SnapshotRow[]>;
   /** Begins to store one; others leave it alone for a minute, or for as long as it is said that it continues. Undefined when there is nothing to do. */
   beginStoring(snapshotId: string): Promise<SnapshotRow | undefined>;

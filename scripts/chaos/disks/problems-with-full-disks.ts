@@ -1,7 +1,7 @@
 import { linesShownLast, ONCE, problemsOf, type Ended } from '../check-conversation.ts';
 import type { Problem } from '../verdict.ts';
 
-/** What calls, and the programs that they run, say where a disk is full; code is told of calls that could not be made while Postgres had none. */
+/** What calls, and the programs that they run, say where a disk is full; and what code is told of calls that failed because that of Postgres was full. */
 const NO_SPACE = /no space|not kept|may write|Postgres (?:cannot be used|has no room)/i;
 const ADDED = /echo '([^']+)' >> log/;
 
@@ -10,7 +10,7 @@ const FAILED = 'is failed in the ledger';
 
 /**
  * Everything about a conversation that breaks a rule, where the disk of its sandbox may have been full: then calls may have failed, and say so. A call whose result
- * tells of no failure has done all of its work.
+ * shows no failure has done all of its work.
  */
 export function problemsWithFullDisks(ended: Ended): Problem[] {
   const results = new Map(ended.entries.flatMap(({ entry }) => (entry.role === 'tool' ? [[entry.callId, entry] as const] : [])));
@@ -60,7 +60,7 @@ function callsOf(entries: Ended['entries']) {
   return entries.flatMap(({ entry }) => (entry.role === 'assistant' ? entry.parts.filter((part) => part.type === 'tool-call') : []));
 }
 
-/** Of calls that the model made itself, and whose results tell of no failure. */
+/** Of calls that the model made itself, and whose results show no failure. */
 function marksOfSuccess({ entries }: Ended, results: Map<string, Result>): string[] {
   return callsOf(entries).flatMap((call) => {
     const result = results.get(call.callId);

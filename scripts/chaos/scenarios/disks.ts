@@ -104,7 +104,7 @@ async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal
     filled.times += 1;
     const hasEnded = await world.postgresDisk!.restart();
     filled.restarts += hasEnded ? 1 : 0;
-    // Whoever was refused asks again, so that nothing of the first attempt is left.
+    // Requests that were refused are sent again, so that nothing of the first attempt is left.
     const [{ newMs, oldMs }] = await Promise.all([
       measureRecovery(world),
       ...refused.map((id) => insist(AbortSignal.timeout(ASKED_MS), () => begin(world, id))),

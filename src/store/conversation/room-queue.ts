@@ -41,7 +41,7 @@ export function roomWait(conversationId: string): string {
 export function createRoomQueue({ database }: { database: Database }): RoomQueue {
   return {
     async join({ waiter, conversationId, tenantId, hostId, runtime, labels, waits }) {
-      // Who waits for disk keeps nobody from memory.
+      // A call that waits for disk delays no call that waits for memory.
       const memoryBytes = waits.disk ? Infinity : waits.neededMb * 2 ** 20;
       const values = [waiter, conversationId ?? null, tenantId, hostId ?? null, runtime ?? null, memoryBytes, toJsonText(waits), labels ?? null];
       const [row] = await database.query<{ is_new: boolean; waited_ms: number }>('roomQueue.join', JOIN, values);

@@ -41,7 +41,7 @@ class Stdin:
                 earlier.on_close()
         entry = _Input(self, channel, fields, self._accepted.get(fields['inputId'], 0))
         channel.handler = entry
-        # Nobody waits to send more.
+        # The sender has no more to send, so it does not wait for this answer.
         (channel.reply_later if entry.end else channel.reply)({'accepted': entry.accepted})
         self._waiting.append(entry)
         self.advance()
