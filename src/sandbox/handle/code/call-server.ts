@@ -21,11 +21,27 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * Its output is the answer.
  */
 export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
+  /** Definitions of servers that this handle has seen running, by name. */
+  const known = new Map<string, string>();
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
-      await ensureServer(connection, server, execId, options.onRestart);
-      return follow(connection, { sandboxId, execId, name: server.name, request, options });
+      const { name } = server;
+      const definition = JSON.stringify(server);
+      const following = { sandboxId, execId, name, request, options };
+      if (known.get(name) !== definition) {
+        await ensureServer(connection, server, options.onRestart, execId);
+        known.set(name, definition);
+        return follow(connection, following);
+      }
+      // It is most likely still running, so the request does not wait for that answer. Where it has ended, the request waits for its successor.
+      const answer = follow(connection, following);
+      try {
+        return (await Promise.all([answer, keepServer(connection, server, options.onRestart, execId)]))[0];
+      } catch (error) {
+        known.delete(name);
+        throw error;
+      }
     },
     async serverMark(name) {
       const keeper = await find(connection, serverExec(name));
@@ -92,30 +108,60 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
 async function ensureServer(
   connection: WorkingConnection,
   server: SandboxServer,
-  requestExec: string,
   onRestart: ServerRequestOptions['onRestart'],
+  requestExec?: string,
 ): Promise<void> {
-  const { name, command, args, directory = '.', maySample } = server;
-  // A server in a sandbox of an earlier version gets the variable, and is not told that it may ask.
-  const env = maySample ? { ...server.env, LONGSHORE_MCP_SAMPLING: '1' } : server.env;
-  if (!NAME.test(name)) {
-    const fix = 'Use a lower-case letter, then letters, digits and -, 40 at most';
-    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${JSON.stringify(name)} is no name of a server`, fix });
-  }
-  const execId = serverExec(name);
-  const run: ExecSpec['run'] = { program: 'mcp', argv: [name, command, ...args] };
+  const spec = specOf(server);
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
     // Asked at the same time: each answer takes as long as the rest of a short request.
-    const starting = start(connection, { execId, run, cwd: directory, env, timeoutMs: 0, maxOutputBytes: SERVER_OUTPUT_BYTES, stdin: 'empty' });
+    const starting = start(connection, spec);
     starting.catch(() => undefined);
-    if (attempt === 0 && (await find(connection, requestExec))) return;
+    if (attempt === 0 && requestExec !== undefined && (await find(connection, requestExec))) return;
     const why = await starting;
     if (why === undefined) return;
     // Reported before the restart: when this worker dies in between, the next attempt reports it again.
     if (attempt === 0) await onRestart?.(why);
-    await remove(connection, execId);
+    await remove(connection, spec.execId);
   }
-  throw failure('EXEC_FAILED', { problem: `the MCP server "${name}" ends as soon as it is started; run its program with a command to see why` });
+  const problem = `the MCP server "${server.name}" ends as soon as it is started; run its program with a command to see why`;
+  throw failure('EXEC_FAILED', { problem });
+}
+
+/** Starts the server again where it has ended, and the request that was sent to it waits for it. */
+async function keepServer(
+  connection: WorkingConnection,
+  server: SandboxServer,
+  onRestart: ServerRequestOptions['onRestart'],
+  requestExec: string,
+): Promise<void> {
+  const spec = specOf(server);
+  if ((await start(connection, spec)) === undefined) return;
+  // Where another worker has replaced it by one of another definition, that one has the request.
+  const [found, request] = await Promise.all([find(connection, spec.execId), find(connection, requestExec)]);
+  if (found?.state === 'running' || request?.state !== 'running') return;
+  try {
+    await ensureServer(connection, server, onRestart);
+  } catch (error) {
+    await remove(connection, requestExec);
+    throw error;
+  }
+}
+
+function specOf({ name, command, args, env, directory = '.', maySample }: SandboxServer): ExecSpec {
+  if (!NAME.test(name)) {
+    const fix = 'Use a lower-case letter, then letters, digits and -, 40 at most';
+    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `${JSON.stringify(name)} is no name of a server`, fix });
+  }
+  return {
+    execId: serverExec(name),
+    run: { program: 'mcp', argv: [name, command, ...args] },
+    cwd: directory,
+    // A server in a sandbox of an earlier version gets the variable, and is not told that it may ask.
+    env: maySample ? { ...env, LONGSHORE_MCP_SAMPLING: '1' } : env,
+    timeoutMs: 0,
+    maxOutputBytes: SERVER_OUTPUT_BYTES,
+    stdin: 'empty',
+  };
 }
 
 /** Undefined when the server runs, otherwise the reason why it does not. */
@@ -130,7 +176,7 @@ async function start(connection: WorkingConnection, spec: ExecSpec): Promise<str
   }
 }
 
-/** Ends what is left of a server, and forgets its exec. */
+/** Ends what is left of an exec, and forgets it. */
 async function remove(connection: WorkingConnection, execId: string): Promise<void> {
   try {
     await connection.signal(execId, 'SIGKILL');

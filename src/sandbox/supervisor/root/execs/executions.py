@@ -178,7 +178,8 @@ class Executions:
         running = sum(execution.exit is None for execution in self._live.values())
         if running >= LIMITS['runningExecs'] and not self._journal.exists(exec_id):
             raise Refused('EXEC_FAILED', f'{running} commands run already')
-        if not self._journal.claim(exec_id):
+        claim = self._journal.claim(exec_id)
+        if claim is None:
             spec = self._records.spec(exec_id)
             if spec is not None and spec['fingerprint'] != given:
                 raise Refused('EXEC_MISMATCH', exec_id)
@@ -186,15 +187,25 @@ class Executions:
         self._journal.begin_life()
         spec = {name: fields[name] for name in ('timeoutMs', 'maxOutputBytes')}
         spec.update(fingerprint=given, command=command.shown(fields), startedAt=timestamp())
-        execution = self._launch(exec_id, fields, spec, user)
+        try:
+            execution = self._launch(exec_id, fields, spec, user)
+        except Refused:
+            claim.close()
+            self._journal.remove(exec_id)
+            raise
         self._live[exec_id] = execution
         try:
             # Only now, while the command starts already; its end cannot be missed, since this loop handles it later.
-            execution.keep(*self._journal.create_files(exec_id, spec))
+            execution.keep(*claim.keep(spec))
         except OSError:
             execution.keep_no_more()
-        # For a short command the next runner is made after its end: forks would take processor time from both.
-        self._loop.later(self._nursery.warm_up)
+        # For a short command it is done after its end: forks would take processor time from both.
+        self._loop.later(self._prepare)
+
+    def _prepare(self) -> None:
+        """Makes ahead what the next exec needs."""
+        self._nursery.warm_up()
+        self._journal.prepare()
 
     def _launch(self, exec_id: str, fields: Fields, spec: Fields, user: User) -> Execution:
         desk = self._methods.open_desk() if fields.get('methods') else None
@@ -203,7 +214,6 @@ class Executions:
         try:
             body = self._body_of(fields, env, user)
         except OSError as error:
-            self._journal.remove(exec_id)
             if desk is not None:
                 self._methods.close_desk(desk)
             raise Refused(
@@ -238,7 +248,7 @@ class Executions:
         self._records.save(execution, record)
 
     def _on_gone(self, execution: Execution) -> None:
-        self._nursery.warm_up()
+        self._prepare()
         # A forgotten id may have been given to another by now.
         if self._live.get(execution.id) is execution:
             del self._live[execution.id]

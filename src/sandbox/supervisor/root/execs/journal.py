@@ -17,12 +17,74 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 _EXIT_SIZE = 512
 
 
+class Claim:
+    """An id that was claimed, for an exec that is about to begin."""
+
+    def __init__(self, directory: str, files: Files | None) -> None:
+        self._directory = directory
+        self._files = files
+
+    def keep(self, spec: Fields) -> tuple[list[int], int]:
+        """Writes the spec; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume is full).
+        Raises `OSError` when there is no room for outputs."""
+        files = self._files or Files(self._directory)
+        try:
+            files.write_spec(spec)
+        except OSError:
+            files.close_exit()
+        return files.outputs, files.exit
+
+    def close(self) -> None:
+        """For an exec that could not begin."""
+        if self._files is not None:
+            self._files.close()
+
+
+class Files:
+    """The files of one exec, new and open."""
+
+    def __init__(self, directory: str) -> None:
+        self.outputs: list[int] = []
+        self.exit = self._spec = -1
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self.outputs.extend(os.open(f'{directory}/{name}', flags, 0o644) for name in _STREAMS)
+        except OSError:
+            self.close()
+            raise
+        try:
+            self._spec = os.open(f'{directory}/spec.json', _WRITE, 0o600)
+            self.exit = _create_exit(directory)
+        except OSError:
+            # Its end is kept in memory until there is room.
+            pass
+
+    def write_spec(self, spec: Fields) -> None:
+        fd, self._spec = self._spec, -1
+        if fd >= 0:
+            _write_and_close(fd, encode(spec).encode())
+
+    def close_exit(self) -> None:
+        fd, self.exit = self.exit, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def close(self) -> None:
+        for fd in (*self.outputs, self._spec):
+            if fd >= 0:
+                os.close(fd)
+        self.close_exit()
+
+
 class Journal:
     """One directory per exec: `spec.json` (root only), `stdout`, `stderr`, and `exit.json`, blank until the end."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         os.makedirs(root, mode=0o755, exist_ok=True)
+        # Not in it: an earlier supervisor that comes back would take it for an exec.
+        self._spare_directory = f'{root}.spare'
+        self._spare: Files | None = None
         self._life = f'{root}.life'
         self._last_life = self._read_life()
         self._new_life: str | None = timestamp()
@@ -30,15 +92,36 @@ class Journal:
     def path(self, exec_id: str, name: str) -> str:
         return f'{self.root}/{exec_id}/{name}'
 
-    def claim(self, exec_id: str) -> bool:
-        """Claims the id; False when it was claimed before."""
+    def prepare(self) -> None:
+        """Makes the directory of the next exec ahead of it: to make files takes longer than many an exec."""
+        if self._spare is not None:
+            return
         try:
-            os.mkdir(f'{self.root}/{exec_id}', 0o755)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise Refused('EXEC_FAILED', f'the journal cannot be written: {error.strerror}') from error
-        return True
+            # What an earlier supervisor has made.
+            _remove(self._spare_directory)
+            os.mkdir(self._spare_directory, 0o755)
+            files = Files(self._spare_directory)
+        except OSError:
+            # The volume is full. The next exec tries it for itself.
+            return
+        if files.exit < 0:
+            files.close()
+        else:
+            self._spare = files
+
+    def claim(self, exec_id: str) -> Claim | None:
+        """Claims the id; None when it was claimed before."""
+        directory = f'{self.root}/{exec_id}'
+        # A rename would replace an empty directory. No other process makes one here.
+        if self.exists(exec_id):
+            return None
+        files = self._move_spare(directory)
+        if files is None:
+            try:
+                os.mkdir(directory, 0o755)
+            except OSError as error:
+                raise Refused('EXEC_FAILED', f'the journal cannot be written: {error.strerror}') from error
+        return Claim(directory, files)
 
     def begin_life(self) -> None:
         """Notes at its first exec when this supervisor began; a supervisor without an exec has lost none, and the one before it still counts as the last."""
@@ -55,33 +138,8 @@ class Journal:
         """Whether a lost exec was lost already when the last supervisor but this one began."""
         return spec is not None and spec['startedAt'] < self._last_life
 
-    def create_files(self, exec_id: str, spec: Fields) -> tuple[list[int], int]:
-        """Lays out all files; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume
-        is full)."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        outputs: list[int] = []
-        try:
-            outputs.extend(os.open(self.path(exec_id, name), flags, 0o644) for name in _STREAMS)
-        except OSError:
-            for output in outputs:
-                os.close(output)
-            raise
-        try:
-            _write_and_close(os.open(self.path(exec_id, 'spec.json'), _WRITE, 0o600), encode(spec).encode())
-            return outputs, self.create_exit(exec_id)
-        except OSError:
-            return outputs, -1
-
     def create_exit(self, exec_id: str) -> int:
-        """Space for the record is reserved now: its command may fill the volume."""
-        fd = os.open(self.path(exec_id, 'exit.json'), _WRITE, 0o644)
-        try:
-            os.write(fd, b' ' * _EXIT_SIZE)
-        except OSError:
-            # It is tried again at every start of a command while the volume is full.
-            os.close(fd)
-            raise
-        return fd
+        return _create_exit(f'{self.root}/{exec_id}')
 
     def write_exit(self, fd: int, record: Fields) -> bool:
         """One write, so the record appears whole or not at all. False when it could not be written."""
@@ -114,16 +172,7 @@ class Journal:
         return sorted(os.listdir(self.root))
 
     def remove(self, exec_id: str) -> None:
-        """`exit.json` is removed last, so that an interrupted removal never looks like a lost exec."""
-        for name in ('stdout', 'stderr', 'spec.json', 'exit.json'):
-            try:
-                os.unlink(self.path(exec_id, name))
-            except FileNotFoundError:
-                pass
-        try:
-            os.rmdir(f'{self.root}/{exec_id}')
-        except FileNotFoundError:
-            pass
+        _remove(f'{self.root}/{exec_id}')
 
     def sizes(self, exec_id: str) -> list[int]:
         sizes = []
@@ -133,6 +182,18 @@ class Journal:
             except OSError:
                 sizes.append(0)
         return sizes
+
+    def _move_spare(self, directory: str) -> Files | None:
+        files, self._spare = self._spare, None
+        if files is None:
+            return None
+        try:
+            os.rename(self._spare_directory, directory)
+        except OSError:
+            # The journal may be a mount of its own.
+            files.close()
+            return None
+        return files
 
     def _read_life(self) -> str:
         try:
@@ -154,6 +215,31 @@ class Journal:
                 return record
         except (FileNotFoundError, ValueError):
             return None
+
+
+def _create_exit(directory: str) -> int:
+    """Space for the record is reserved now: its command may fill the volume."""
+    fd = os.open(f'{directory}/exit.json', _WRITE, 0o644)
+    try:
+        os.write(fd, b' ' * _EXIT_SIZE)
+    except OSError:
+        # It is tried again at every start of a command while the volume is full.
+        os.close(fd)
+        raise
+    return fd
+
+
+def _remove(directory: str) -> None:
+    """`exit.json` is removed last, so that an interrupted removal never looks like a lost exec."""
+    for name in ('stdout', 'stderr', 'spec.json', 'exit.json'):
+        try:
+            os.unlink(f'{directory}/{name}')
+        except FileNotFoundError:
+            pass
+    try:
+        os.rmdir(directory)
+    except FileNotFoundError:
+        pass
 
 
 def _write_and_close(fd: int, data: bytes) -> None:

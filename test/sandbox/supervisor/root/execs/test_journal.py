@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,9 @@ def root(tmp_path: Path) -> str:
 
 
 def begin(kept: Journal, exec_id: str, output: bytes = b'') -> int:
-    assert kept.claim(exec_id)
-    (stdout, stderr), exit_file = kept.create_files(exec_id, SPEC)
+    claim = kept.claim(exec_id)
+    assert claim is not None
+    (stdout, stderr), exit_file = claim.keep(SPEC)
     os.write(stdout, output)
     os.close(stdout)
     os.close(stderr)
@@ -165,8 +167,84 @@ def test_a_full_volume_takes_no_descriptors_however_often_it_is_tried_again(root
 
 def test_outputs_that_do_not_fit_take_no_descriptors(root: str) -> None:
     kept = Journal(root)
-    kept.claim('one')
+    claim = kept.claim('one')
+    assert claim is not None
     before = os.listdir('/proc/self/fd')
     with open(kept.path('one', 'stderr'), 'wb'), pytest.raises(FileExistsError):
-        kept.create_files('one', SPEC)
+        claim.keep(SPEC)
+    assert os.listdir('/proc/self/fd') == before
+
+
+@pytest.mark.parametrize('prepared', [False, True])
+def test_files_that_were_made_ahead_are_those_of_the_next_exec(root: str, prepared: bool) -> None:
+    kept = Journal(root)
+    if prepared:
+        kept.prepare()
+        kept.prepare()
+        assert kept.ids() == []
+    exit_file = begin(kept, 'one', b'said')
+    assert not os.path.exists(f'{root}.spare')
+    assert kept.read_spec('one') == SPEC
+    assert kept.read_exit('one') is None
+    assert kept.sizes('one') == [4, 0]
+    assert kept.write_exit(exit_file, {'status': 'exited', 'exitCode': 0})
+    assert kept.read_exit('one') == {'status': 'exited', 'exitCode': 0}
+    modes = {name: os.stat(kept.path('one', name)).st_mode & 0o777 for name in os.listdir(f'{root}/one')}
+    assert modes == {'spec.json': 0o600, 'stdout': 0o644, 'stderr': 0o644, 'exit.json': 0o644}
+
+
+def test_an_exec_whose_files_were_never_made_is_claimed_all_the_same(root: str) -> None:
+    kept = Journal(root)
+    os.mkdir(f'{root}/one')
+    kept.prepare()
+    assert kept.claim('one') is None
+
+
+def test_a_supervisor_that_died_after_its_claim_leaves_a_lost_exec(root: str) -> None:
+    died = Journal(root)
+    died.prepare()
+    claim = died.claim('one')
+    assert claim is not None
+    claim.close()
+    kept = Journal(root)
+    assert (kept.ids(), kept.read_spec('one'), kept.read_exit('one')) == (['one'], None, None)
+    kept.remove('one')
+    assert kept.ids() == []
+
+
+def test_files_that_an_earlier_supervisor_has_made_are_replaced(root: str) -> None:
+    before = os.listdir('/proc/self/fd')
+    earlier = Journal(root)
+    earlier.prepare()
+    claim = earlier.claim('one')
+    assert claim is not None
+    claim.close()
+    earlier.prepare()
+    with open(f'{root}.spare/stdout', 'wb') as file:
+        file.write(b'not empty')
+    later = Journal(root)
+    later.prepare()
+    os.close(begin(later, 'two'))
+    assert later.sizes('two') == [0, 0]
+    assert len(os.listdir('/proc/self/fd')) == len(before) + 4
+
+
+def test_a_full_volume_is_tried_again_by_the_next_exec(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Journal(root)
+    before = os.listdir('/proc/self/fd')
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'write', full)
+        kept.prepare()
+    assert os.listdir('/proc/self/fd') == before
+    os.close(begin(kept, 'one'))
+    assert kept.read_spec('one') == SPEC
+
+
+def test_the_files_of_a_claim_are_closed_when_it_cannot_be_made(root: str) -> None:
+    kept = Journal(root)
+    before = os.listdir('/proc/self/fd')
+    kept.prepare()
+    shutil.rmtree(root)
+    with pytest.raises(Refused, match='the journal cannot be written'):
+        kept.claim('one')
     assert os.listdir('/proc/self/fd') == before
