@@ -139,6 +139,34 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     expect(restarted).toEqual(['its definition has changed']);
   });
 
+  test('a request reaches the server that another worker has made of another definition, which ends with the next one', async () => {
+    const other = (await backend.sandboxes.open({ sandboxId: backend.sandboxId, tenantId: 'tenant' }, {})).handle;
+    const [ours, theirs] = [serverOf('replaced', { directory: 'one' }), serverOf('replaced', { directory: 'one', env: { SECRET: 'other' } })];
+    const request = { method: 'tools/call', params: { name: 'count', arguments: {} } };
+    const restarted: string[] = [];
+    const onRestart = async (why: string) => void restarted.push(why);
+    expect(await call(ours, 'count', {}, { onRestart })).toEqual(answered('1'));
+    expect(await other.callServer(theirs, request)).toEqual(answered('1'));
+    expect(await call(ours, 'count', {}, { onRestart })).toEqual(answered('2'));
+    expect(restarted).toEqual([]);
+    expect(await call(ours, 'count', {}, { onRestart })).toEqual(answered('1'));
+    expect(restarted).toEqual(['its definition has changed']);
+  });
+
+  test('a request that was made before its server ended is only followed', async () => {
+    const one = serverOf('followed', { directory: 'one' });
+    await call(one, 'count');
+    expect(await call(one, 'count', {}, { execId: 'call_f-1' })).toEqual(answered('2'));
+    await handle.kill('mcp-followed', 'SIGKILL');
+    await until(async () => (await handle.serverMark('followed')) === undefined, 'it is gone');
+    const restarted: string[] = [];
+    const onRestart = async (why: string) => void restarted.push(why);
+    expect(await call(one, 'count', {}, { execId: 'call_f-1', onRestart })).toEqual(answered('2'));
+    expect([restarted, await handle.serverMark('followed')]).toEqual([[], undefined]);
+    expect(await call(one, 'count', {}, { onRestart })).toEqual(answered('1'));
+    expect(restarted).toEqual(['it had ended']);
+  });
+
   test('a server that says that its tools have changed has another mark from then on, as has one that was started again', async () => {
     const growing = serverOf('growing');
     const marks = [await handle.serverMark('growing')];
@@ -160,7 +188,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
   test('servers are ended with what they have started, and the next caller that starts them learns of it', async () => {
     const [kept, ended] = [serverOf('one'), serverOf('growing')];
     await Promise.all([call(kept, 'count'), call(ended, 'count')]);
-    expect(await handle.endServers(['one', 'slow', 'dying', 'changed', 'asking', 'unknown'])).toEqual(['growing']);
+    expect(await handle.endServers(['one', 'slow', 'dying', 'changed', 'asking', 'replaced', 'followed', 'unknown'])).toEqual(['growing']);
     await until(async () => (await handle.serverMark('growing')) === undefined, 'it is gone');
     expect(await handle.serverMark('one')).toBe('');
     const restarted: string[] = [];

@@ -30,17 +30,17 @@ export function createServerOperations(connection: WorkingConnection, sandboxId:
       const definition = JSON.stringify(server);
       const following = { sandboxId, execId, name, request, options };
       if (known.get(name) !== definition) {
-        await ensureServer(connection, server, options.onRestart, execId);
-        known.set(name, definition);
+        if (await ensureServer(connection, server, options.onRestart, execId)) known.set(name, definition);
         return follow(connection, following);
       }
       // It is most likely still running, so the request does not wait for that answer. Where it has ended, the request waits for its successor.
-      const answer = follow(connection, following);
+      let runs = false;
       try {
-        return (await Promise.all([answer, keepServer(connection, server, options.onRestart, execId)]))[0];
-      } catch (error) {
-        known.delete(name);
-        throw error;
+        const [answer, kept] = await Promise.all([follow(connection, following), keepServer(connection, server, options.onRestart, execId)]);
+        runs = kept;
+        return answer;
+      } finally {
+        if (!runs) known.delete(name);
       }
     },
     async serverMark(name) {
@@ -103,22 +103,22 @@ async function find(connection: WorkingConnection, execId: string): Promise<Exec
 
 /**
  * Starts mcp_server.py for the server unless it runs. One that has ended, or that was started from another definition, is replaced, unless the request was made
- * already: such a request is only followed.
+ * already: such a request is only followed. Returns whether it runs.
  */
 async function ensureServer(
   connection: WorkingConnection,
   server: SandboxServer,
   onRestart: ServerRequestOptions['onRestart'],
   requestExec?: string,
-): Promise<void> {
+): Promise<boolean> {
   const spec = specOf(server);
   for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
     // Asked at the same time: each answer takes as long as the rest of a short request.
     const starting = start(connection, spec);
     starting.catch(() => undefined);
-    if (attempt === 0 && requestExec !== undefined && (await find(connection, requestExec))) return;
+    if (attempt === 0 && requestExec !== undefined && (await find(connection, requestExec))) return false;
     const why = await starting;
-    if (why === undefined) return;
+    if (why === undefined) return true;
     // Reported before the restart: when this worker dies in between, the next attempt reports it again.
     if (attempt === 0) await onRestart?.(why);
     await remove(connection, spec.execId);
@@ -127,20 +127,20 @@ async function ensureServer(
   throw failure('EXEC_FAILED', { problem });
 }
 
-/** Starts the server again where it has ended, and the request that was sent to it waits for it. */
+/** Starts the server again where it has ended, and the request that was sent to it waits for it. Returns whether it runs. */
 async function keepServer(
   connection: WorkingConnection,
   server: SandboxServer,
   onRestart: ServerRequestOptions['onRestart'],
   requestExec: string,
-): Promise<void> {
+): Promise<boolean> {
   const spec = specOf(server);
-  if ((await start(connection, spec)) === undefined) return;
+  if ((await start(connection, spec)) === undefined) return true;
   // Where another worker has replaced it by one of another definition, that one has the request.
   const [found, request] = await Promise.all([find(connection, spec.execId), find(connection, requestExec)]);
-  if (found?.state === 'running' || request?.state !== 'running') return;
+  if (found?.state === 'running' || request?.state !== 'running') return false;
   try {
-    await ensureServer(connection, server, onRestart);
+    return await ensureServer(connection, server, onRestart);
   } catch (error) {
     await remove(connection, requestExec);
     throw error;

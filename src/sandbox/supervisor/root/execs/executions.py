@@ -248,7 +248,8 @@ class Executions:
         self._records.save(execution, record)
 
     def _on_gone(self, execution: Execution) -> None:
-        self._prepare()
+        # After the worker has been sent the end.
+        self._loop.after_events(self._prepare)
         # A forgotten id may have been given to another by now.
         if self._live.get(execution.id) is execution:
             del self._live[execution.id]

@@ -97,9 +97,7 @@ class Journal:
         if self._spare is not None:
             return
         try:
-            # What an earlier supervisor has made.
-            _remove(self._spare_directory)
-            os.mkdir(self._spare_directory, 0o755)
+            self._make_spare()
             files = Files(self._spare_directory)
         except OSError:
             # The volume is full. The next exec tries it for itself.
@@ -182,6 +180,14 @@ class Journal:
             except OSError:
                 sizes.append(0)
         return sizes
+
+    def _make_spare(self) -> None:
+        try:
+            os.mkdir(self._spare_directory, 0o755)
+        except FileExistsError:
+            # An earlier supervisor has made it.
+            _remove(self._spare_directory)
+            os.mkdir(self._spare_directory, 0o755)
 
     def _move_spare(self, directory: str) -> Files | None:
         files, self._spare = self._spare, None

@@ -41,11 +41,21 @@ class Connection:
     async def serve(self, answer: Answer) -> None:
         """Answers requests until the other side ends."""
         loop = asyncio.get_running_loop()
-        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def take(line: bytes | None) -> None:
+            try:
+                if line is None:
+                    ended.set_result(None)
+                else:
+                    self._take(json.loads(line), answer)
+            except Exception as problem:
+                if not ended.done():
+                    ended.set_exception(problem)
+
         # A thread, because a plugin may keep the loop busy, and must not keep the other side from writing.
-        threading.Thread(target=self._read, args=(lambda line: loop.call_soon_threadsafe(lines.put_nowait, line),), daemon=True).start()
-        while (line := await lines.get()) is not None:
-            self._take(json.loads(line), answer)
+        threading.Thread(target=self._read, args=(lambda line: loop.call_soon_threadsafe(take, line),), daemon=True).start()
+        await ended
 
     def _read(self, tell: Callable[[bytes | None], object]) -> None:
         with os.fdopen(self._source, 'rb') as source:
