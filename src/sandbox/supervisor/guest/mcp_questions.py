@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from urllib.parse import quote
 
 import mcp_newer
 
@@ -134,4 +133,7 @@ def _is_too_large(method: str, params: object) -> bool:
 
 
 def _roots() -> dict[str, Any]:
+    # It takes 1 MB, and few servers ask for roots.
+    from urllib.parse import quote
+
     return {'roots': [{'uri': 'file://' + quote(os.path.expanduser('~')), 'name': 'home of the sandbox'}]}

@@ -13,6 +13,7 @@ import signal
 import sys
 from typing import Any, Callable, NoReturn, Protocol
 
+from longshore_host.compile_first import compile_first
 from longshore_host.proxies import respect_proxies
 from longshore_host.questions import take_channel
 from longshore_host.stdio import Connection, RequestFailed
@@ -157,7 +158,10 @@ async def _main(load: Load, mode: str, name: str, plugin_id: str, code: str, pac
 
 
 def serve(load: Load) -> NoReturn:
-    asyncio.run(_main(load, *sys.argv[1:6]))
+    mode, name, plugin_id, code, packages = sys.argv[1:6]
+    if mode == 'serve':
+        compile_first(code, packages)
+    asyncio.run(_main(load, mode, name, plugin_id, code, packages))
     # Threads of the plugin do not keep the process.
     sys.stderr.flush()
     os._exit(0)
