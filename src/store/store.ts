@@ -84,6 +84,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     /** Inserts the row and the `conversation.started` event; keeps the row that exists with the id. Returns whether it was inserted. @throws CONVERSATION_REMOVING */
     create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<boolean>;
     get(conversationId: string): Promise<ConversationRow | undefined>;
+    /** Its state alone, which costs much less than the row. */
+    stateOf(conversationId: string): Promise<ConversationState | undefined>;
     /** Newest first. `olderThan`: the id of a conversation, such as the last of the page before. */
     list(filter: ConversationFilter): Promise<ConversationRow[]>;
     /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. */
@@ -99,7 +101,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
     compact(closedForDays: number, limit: number): Promise<number>;
     /** Closes a conversation in place of its workflow, with a `conversation.closed` event. Returns false when it was already closed. */
     close(conversationId: string, data: JsonObject): Promise<boolean>;
-    /** Replaces the status and appends events, in one transaction. */
+    /** Replaces the status and appends events, in one transaction. When all its events are in the log, the status is not replaced: later ones may have been saved. */
     saveStatus(status: ConversationStatus, events: NewEvent[]): Promise<void>;
     /**
      * Adds a message of the user to the transcript (key = message id) and appends its events, which have keys, in one transaction. Replaces the status, too:

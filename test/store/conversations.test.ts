@@ -14,6 +14,12 @@ test('creating a conversation again changes nothing', async () => {
   expect((await store.events.read(id, 0)).map((event) => event.type)).toEqual(['conversation.started']);
 });
 
+test('the state of a conversation is read by itself', async () => {
+  const id = await newConversation(store, { state: 'paused' });
+  expect(await store.conversations.stateOf(id)).toBe('paused');
+  expect(await store.conversations.stateOf('conv_none')).toBeUndefined();
+});
+
 test('a status is saved together with its events', async () => {
   const id = await newConversation(store);
   await store.conversations.saveStatus(statusOf(id, { state: 'paused', paused: { by: 'operator', note: 'lunch' } }), [
@@ -21,6 +27,19 @@ test('a status is saved together with its events', async () => {
   ]);
   expect(await store.conversations.get(id)).toMatchObject({ state: 'paused', status: { paused: { by: 'operator', note: 'lunch' } } });
   expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['conversation.paused']);
+});
+
+test('a status whose events are all in the log replaces no later one', async () => {
+  const id = await newConversation(store);
+  const noted = [{ type: 'note' as const, data: { text: 'hello' }, key: 'note/1' }];
+  await store.conversations.saveStatus(statusOf(id, { state: 'running' }), noted);
+  await store.conversations.saveStatus(statusOf(id, { state: 'paused' }), []);
+  await store.conversations.saveStatus(statusOf(id, { state: 'running' }), noted);
+  expect(await store.conversations.get(id)).toMatchObject({ state: 'paused', status: { state: 'paused' } });
+  const another = { type: 'note' as const, data: { text: 'again' }, key: 'note/2' };
+  await store.conversations.saveStatus(statusOf(id, { state: 'idle' }), [...noted, another]);
+  expect(await store.conversations.get(id)).toMatchObject({ state: 'idle' });
+  expect((await store.events.read(id, 1)).map(({ data }) => data)).toEqual([{ text: 'hello' }, { text: 'again' }]);
 });
 
 test('a status tells what runs and where the sandbox is as of now, not as of its last save', async () => {
