@@ -1,16 +1,18 @@
+import { Context } from '@temporalio/activity';
 import type { FinishTurnArgs } from '../contracts/activities.ts';
 import { outputOf, parseAnswer, type OutputOfTurn } from '../contracts/output.ts';
 import { saidIn } from '../contracts/transcript.ts';
-import type { Store } from '../store/store.ts';
+import type { NewEvent, Store } from '../store/store.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
 import type { TurnPlaceDesk } from './places/turn-places.ts';
 
 /** Ends a turn in events and status. Its place is then free for another one. */
 export function createFinishTurn({ store, desk }: { store: Store; desk: Pick<TurnPlaceDesk, 'leave'> }) {
-  return async function finishTurn({ conversationId, turnId, outcome, message, answeredIn, counted, backup, status }: FinishTurnArgs): Promise<void> {
+  return async function finishTurn({ conversationId, turnId, outcome, message, answeredIn, counted, backup, eventsOf, status }: FinishTurnArgs): Promise<void> {
     const output = answeredIn === undefined ? {} : await outputIn(conversationId, answeredIn);
     const data = { outcome, ...(message !== undefined && { message }), ...output };
-    await store.conversations.saveStatus(status, onceEach([{ type: 'turn.finished', turnId, data }]));
+    const finished: NewEvent = { type: 'turn.finished', turnId, data };
+    await store.conversations.saveStatus(status, eventsOf === 'turn' ? [onceOf(turnId, finished)] : onceEach([finished]));
     if (backup) await store.backups.want(conversationId);
     if (counted) await desk.leave({ conversationId, turnId }, 'ends');
   };
@@ -21,4 +23,10 @@ export function createFinishTurn({ store, desk }: { store: Store; desk: Pick<Tur
     const parsed = parseAnswer(answer ? saidIn(answer) : '');
     return 'value' in parsed ? outputOf(parsed.value) : undefined;
   }
+}
+
+/** Gives the event a key that is the same in each activity of the run that ends the turn: a local one, and another one when that has failed. */
+function onceOf(turnId: string, event: NewEvent): NewEvent {
+  const { workflowExecution } = Context.current().info;
+  return { ...event, key: `${workflowExecution?.runId ?? ''}/turn.finished/${turnId}` };
 }

@@ -204,6 +204,8 @@ export interface FinishTurnArgs extends CountedTurn {
   answeredIn?: string;
   /** The turn has called tools, and a backup of the sandbox is due. */
   backup?: true;
+  /** What names its event. Absent in histories of earlier versions, where it means `activity`. */
+  eventsOf?: 'turn' | 'activity';
   status: ConversationStatus;
 }
 

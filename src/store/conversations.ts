@@ -80,8 +80,11 @@ const ASKED_TIMES = 3;
 /** Who asks for an existing conversation may start its workflow again: it is not removed then. */
 const ASK = `update conversations set asked_at = clock_timestamp() where conversation_id = $1 returning removing_at is not null as removing`;
 
+/** Not when all its events are in the log: the status came with them, and later ones may have been saved before an attempt that was thought dead goes on. */
+const REPLACES = `(json_array_length($4::json) = 0 or json_array_length(${NEW_EVENTS}) > 0)`;
 const SAVE_STATUS = `with ${newEvents('$4')}, counter as (
-    update conversations set state = $2, status = $3, updated_at = clock_timestamp(), ${countEvents(NEW_EVENTS)}
+    update conversations set state = case when ${REPLACES} then $2 else state end, status = case when ${REPLACES} then $3::json else status end,
+      updated_at = clock_timestamp(), ${countEvents(NEW_EVENTS)}
     where conversation_id = $1 returning conversation_id, event_seq
   ), logged as (${insertEvents(NEW_EVENTS)})
   select 1 from counter`;

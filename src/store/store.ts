@@ -99,7 +99,7 @@ export interface Store extends RowsOfConversations, ServiceRows {
     compact(closedForDays: number, limit: number): Promise<number>;
     /** Closes a conversation in place of its workflow, with a `conversation.closed` event. Returns false when it was already closed. */
     close(conversationId: string, data: JsonObject): Promise<boolean>;
-    /** Replaces the status and appends events, in one transaction. */
+    /** Replaces the status and appends events, in one transaction. When all its events are in the log, the status is not replaced: later ones may have been saved. */
     saveStatus(status: ConversationStatus, events: NewEvent[]): Promise<void>;
     /**
      * Adds a message of the user to the transcript (key = message id) and appends its events, which have keys, in one transaction. Replaces the status, too:

@@ -1,5 +1,13 @@
-import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
-import type { CallModelArgs, ConversationActivities, ExecuteToolArgs, ExecuteToolResult, HibernateSandboxArgs, ProposedCall } from '../contracts/activities.ts';
+import { ActivityCancellationType, patched, proxyActivities, proxyLocalActivities, TemporalFailure, type ActivityOptions } from '@temporalio/workflow';
+import type {
+  CallModelArgs,
+  ConversationActivities,
+  ExecuteToolArgs,
+  ExecuteToolResult,
+  FinishTurnArgs,
+  HibernateSandboxArgs,
+  ProposedCall,
+} from '../contracts/activities.ts';
 import type { JudgeCallArgs } from '../contracts/judging.ts';
 import type { CompactContextArgs } from '../contracts/transcript.ts';
 import type { KeepCheckpointArgs, RewindConversationArgs } from '../contracts/checkpoints/checkpoint.ts';
@@ -19,6 +27,14 @@ const records = proxyActivities<ConversationActivities>({
   startToCloseTimeout: 10_000,
   retry: { initialInterval: 200, maximumInterval: 10_000 },
 });
+/** While a local activity runs, its conversation takes no messages: it has few attempts and little time, and is followed by an activity. */
+const localRecords = proxyLocalActivities<Pick<ConversationActivities, 'finishTurn'>>({
+  startToCloseTimeout: 2_000,
+  scheduleToCloseTimeout: 4_000,
+  retry: { initialInterval: 50, maximumAttempts: 3 },
+});
+/** Patch id. Runs that began before it end each turn with an activity. */
+const FINISH_LOCALLY = 'finish-locally';
 const models = (summary: string, at: At = {}) =>
   proxyActivities<ConversationActivities>({
     startToCloseTimeout: 30 * MINUTE,
@@ -45,9 +61,24 @@ type Owner = Whereabouts & { conversationId: string };
 /** What may be left undone waits once for a host that does not answer. */
 const ONCE = { waits: 1 };
 
-export const { acceptMessage, finishTurn, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } =
-  records;
+export const { acceptMessage, saveStatus, settleCall, recordApproval, editArguments, closeSubAgent, holdSubAgent, reportEnd, restoreContext } = records;
 export const { askForPlace, leavePlace } = records;
+
+/**
+ * Ends a turn within the workflow task that found its end: an activity would cost one more workflow task. When this fails, for example because Postgres does not answer,
+ * an activity ends the turn, and is tried until it succeeds. Both give the event the same key, so it does not matter whether the first has had its effect.
+ */
+export async function finishTurn(args: FinishTurnArgs): Promise<void> {
+  if (!patched(FINISH_LOCALLY)) return records.finishTurn(args);
+  const once = { ...args, eventsOf: 'turn' as const };
+  try {
+    await localRecords.finishTurn(once);
+  } catch (error) {
+    // Any failure: the server may tell a local activity that its worker ends as a cancellation. In a scope that is cancelled, the activity is too.
+    if (!(error instanceof TemporalFailure)) throw error;
+    await records.finishTurn(once);
+  }
+}
 
 /** Calls the model for a step; the summary names the step. */
 export const callModel = (place: Whereabouts, args: CallModelArgs) => atHost(place, (at) => models(`step ${args.step + 1}`, at).callModel(args));

@@ -157,3 +157,20 @@ test('the same activity of another run, such as one after a reset, logs its own 
   }
   expect(await logOf(conversationId)).toHaveLength(3);
 });
+
+test('a turn that another activity of the same run ends again has one end, and keeps the status that was saved after it', async () => {
+  const conversationId = await newConversation(store);
+  const end: Work = (over) =>
+    createFinishTurn({ store: over, desk: { leave: async () => undefined } })({
+      conversationId,
+      turnId,
+      outcome: 'finished',
+      eventsOf: 'turn',
+      status: statusOf(conversationId),
+    });
+  await attemptAt(end, 'local', store, conversationId, 1);
+  await store.conversations.saveStatus(statusOf(conversationId, { state: 'running', turnId: 'turn_2' }), []);
+  await attemptAt(end, '7', store, conversationId, 1);
+  expect(await logOf(conversationId)).toEqual([expect.arrayContaining(['conversation.started']), ['turn.finished', { outcome: 'finished' }]]);
+  expect(await store.conversations.get(conversationId)).toMatchObject({ state: 'running', status: { turnId: 'turn_2' } });
+});

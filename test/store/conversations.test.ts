@@ -23,6 +23,19 @@ test('a status is saved together with its events', async () => {
   expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['conversation.paused']);
 });
 
+test('a status whose events are all in the log replaces no later one', async () => {
+  const id = await newConversation(store);
+  const noted = [{ type: 'note' as const, data: { text: 'hello' }, key: 'note/1' }];
+  await store.conversations.saveStatus(statusOf(id, { state: 'running' }), noted);
+  await store.conversations.saveStatus(statusOf(id, { state: 'paused' }), []);
+  await store.conversations.saveStatus(statusOf(id, { state: 'running' }), noted);
+  expect(await store.conversations.get(id)).toMatchObject({ state: 'paused', status: { state: 'paused' } });
+  const another = { type: 'note' as const, data: { text: 'again' }, key: 'note/2' };
+  await store.conversations.saveStatus(statusOf(id, { state: 'idle' }), [...noted, another]);
+  expect(await store.conversations.get(id)).toMatchObject({ state: 'idle' });
+  expect((await store.events.read(id, 1)).map(({ data }) => data)).toEqual([{ text: 'hello' }, { text: 'again' }]);
+});
+
 test('a status tells what runs and where the sandbox is as of now, not as of its last save', async () => {
   const id = await newConversation(store, { state: 'running', turnId: 'turn_1' });
   const call = await newCall(store, id);

@@ -5,6 +5,8 @@ export interface CuttingProxy extends AsyncDisposable {
   port: number;
   /** Cuts everything before the `messages`-th piece that a client sends from now on gets through, and refuses connections until `heal`. */
   cutAfter(messages: number): void;
+  /** Cuts everything now, and refuses connections until `heal`. */
+  cut(): void;
   /** True when it has cut since the last `cutAfter`. */
   hasCut(): boolean;
   heal(): void;
@@ -45,6 +47,7 @@ export async function startCuttingProxy(target: { host: string; port: number }):
       isCut = false;
       left = messages;
     },
+    cut,
     hasCut: () => isCut,
     heal() {
       isCut = false;

@@ -1,4 +1,5 @@
-import { CancelledFailure, WorkflowFailedError } from '@temporalio/client';
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure, WorkflowFailedError } from '@temporalio/client';
 import { deferred } from '../../src/common/deferred.ts';
 import { asks, followCommand, Stage, toolCall, until } from './support.ts';
 
@@ -42,7 +43,7 @@ test('a conversation that ends takes no message, no revocation and no rewind any
   await expect(world.send('too late')).rejects.toMatchObject(closed);
   await expect(world.handle.executeUpdate('revokeAllowedTool', { args: [{ tool: 'shell:run' }] })).rejects.toMatchObject(closed);
   await expect(world.handle.executeUpdate('rewind', { args: [{ checkpointId: 'cp_1' }] })).rejects.toMatchObject(closed);
-  ended.resolve();
+  ended.resolve(undefined);
   await world.handle.result();
   expect(world.saved?.state).toBe('closed');
 });
@@ -123,4 +124,57 @@ test('a long history goes on in a fresh run, and nothing is forgotten', async ()
   // The tool was allowed for good in the first run.
   expect(world.asked('shell:run')).toHaveLength(2);
   expect(world.saved).toMatchObject({ turnsUsed: 2, tokensUsed: 60, state: 'idle', sandboxTier: 'running' });
+});
+
+test('a turn ends within its workflow task, and takes no activity for that', async () => {
+  const world = await stage.start();
+  await world.untilState('idle');
+  await world.send('second');
+  await world.untilAsked('finishTurn', 2);
+  await world.close();
+  expect(world.endings).toEqual(['local', 'local']);
+  const { events } = await world.handle.fetchHistory();
+  const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType?.name ?? []);
+  expect(scheduled.filter((name) => name !== 'saveStatus')).toEqual(['callModel', 'callModel', 'destroySandbox']);
+});
+
+const failing = (failure: () => Error) => async () => {
+  throw failure();
+};
+
+test.each([
+  ['fails', failing(() => ApplicationFailure.create({ message: 'the database is away' })), 3],
+  ['fails for good', failing(() => ApplicationFailure.nonRetryable('the database is away')), 1],
+  ['is cancelled because its worker ends', failing(() => new CancelledFailure('the worker ends')), 1],
+  ['takes too long', async () => void (await Context.current().cancelled), 2],
+])('a local end of a turn that %s is followed by an activity that ends the same turn', async (_what, endsLocally, attempts) => {
+  const world = await stage.start((made) => (made.endsLocally = endsLocally));
+  await until(
+    async () => world.endings.includes('activity'),
+    () => `the end was asked for as ${world.endings.join(', ')}`,
+  );
+  expect(world.endings).toEqual([...Array.from({ length: attempts }, () => 'local'), 'activity']);
+  const [first, ...others] = world.asked('finishTurn');
+  expect(first).toMatchObject({ turnId: 'turn_first', eventsOf: 'turn', outcome: 'finished' });
+  for (const other of others) expect(other).toEqual(first);
+  world.endsLocally = async () => undefined;
+  await world.send('another');
+  await until(
+    async () => world.endings.length === attempts + 2,
+    () => 'the next turn did not end',
+  );
+  expect(world.endings.at(-1)).toBe('local');
+  await world.close();
+});
+
+test('a conversation that is cancelled while its turn ends closes after that end', async () => {
+  const ended = deferred<void>();
+  const world = await stage.start((made) => (made.endsLocally = () => ended.promise));
+  await world.untilAsked('finishTurn');
+  await world.handle.cancel();
+  ended.resolve(undefined);
+  const failure: unknown = await world.handle.result().catch((error: unknown) => error);
+  expect((failure as WorkflowFailedError).cause).toBeInstanceOf(CancelledFailure);
+  expect(world.endings).toEqual(['local']);
+  expect(world.saved?.state).toBe('closed');
 });

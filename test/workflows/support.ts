@@ -57,6 +57,10 @@ export class World {
   hindered = 0;
   /** Model calls accept no messages and do not say so: they are ended before they do, or their worker is of an earlier version. */
   acceptsNothing = false;
+  /** Where the ends of turns were asked for, in order. */
+  readonly endings: ('local' | 'activity')[] = [];
+  /** What becomes of the end of a turn within its workflow task. */
+  endsLocally: () => Promise<void> = async () => undefined;
   /** Activities that fail for good. */
   readonly broken = new Map<string, string>();
   sandboxTier: SandboxTier = 'none';
@@ -246,7 +250,12 @@ export class Stage {
       recordApproval: async (args) => void enter('recordApproval', args),
       editArguments: async (args) => enter('editArguments', args).edit,
       acceptMessage: async (args) => enter('acceptMessage', args).accept(args),
-      finishTurn: async (args) => void enter('finishTurn', args),
+      finishTurn: async (args) => {
+        const world = enter('finishTurn', args);
+        const { isLocal } = Context.current().info;
+        world.endings.push(isLocal ? 'local' : 'activity');
+        if (isLocal) await world.endsLocally();
+      },
       saveStatus: async (args) => void enter('saveStatus', args).events.push(...args.events.map(({ type }) => type)),
       freezeSandbox: tier('freezeSandbox', 'frozen'),
       hibernateSandbox: tier('hibernateSandbox', 'hibernated'),
