@@ -74,7 +74,7 @@ export async function finishTurn(args: FinishTurnArgs): Promise<void> {
   try {
     await localRecords.finishTurn(once);
   } catch (error) {
-    // Any failure: the server may tell a local activity that its worker ends as a cancellation. In a scope that is cancelled, the activity is too.
+    // Any failure, a cancellation too: in a scope that is cancelled, the activity is cancelled as well.
     if (!(error instanceof TemporalFailure)) throw error;
     await records.finishTurn(once);
   }
