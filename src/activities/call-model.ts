@@ -26,7 +26,7 @@ import { lookIntoServers } from './look-into-servers.ts';
 import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
-import { findAnswer, type AssistantEntry, type CallPart } from './step/store-answer.ts';
+import { findAnswer, stepFinished, type CallPart, type StoredAnswer } from './step/store-answer.ts';
 import { askedByHooks, askedByTasks, lackingIn } from './step/asked-of-model.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
@@ -90,11 +90,11 @@ export function createCallModel(parts: CallModelDependencies): (args: CallModelA
       const offer = await offerTools(dependencies, args, agent, recallsIn(agent, compactions), savesIn(transcript));
       const output = await outputFor(parts, args, agent);
       const asked: Asked = { ...withForm(offer, output), command: received.command, hooks: received.hooks };
-      const answer = stored ?? (await answerStep(dependencies, args, asked, { ...received, compactions }));
+      const answer = stored ? { entry: stored, isFinished: false } : await answerStep(dependencies, args, asked, { ...received, compactions });
       if ('outcome' in answer) return { ...answer, ...tasks };
       await received.hooks.forget();
       const proposed = { ...(await proposeCalls(dependencies, args, asked, answer)), ...tasks };
-      return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer) } : proposed;
+      return output ? { ...proposed, answer: await checkAnswer(parts, args, output, answer.entry) } : proposed;
     } catch (error) {
       if (isFailure(error) && !error.retryable) return { outcome: 'failed', code: error.code, message: operatorText(error.message, undefined, redact) };
       if (Context.current().cancellationSignal.aborted) throw classifyAbort(error);
@@ -179,7 +179,7 @@ async function askModel(
   args: CallModelArgs,
   offer: Asked,
   prompt: StepPrompt,
-): Promise<AssistantEntry | Extract<ModelOutcome, { outcome: 'unaffordable' | 'compact' }>> {
+): Promise<StoredAnswer | Extract<ModelOutcome, { outcome: 'unaffordable' | 'compact' }>> {
   const { store, models } = parts;
   const { conversationId, turnId, stepId, step } = args;
   const { info, cancellationSignal } = Context.current();
@@ -221,7 +221,7 @@ async function proposeCalls(
   { store, registry }: CallModelDependencies,
   args: CallModelArgs,
   offer: Asked,
-  entry: AssistantEntry,
+  { entry, isFinished }: StoredAnswer,
 ): Promise<Extract<CallModelResult, { outcome: 'answered' }>> {
   const { conversationId, turnId, stepId } = args;
   const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
@@ -241,7 +241,7 @@ async function proposeCalls(
       })),
     );
   }
-  await store.events.append(conversationId, describeStep(args, accepted, calls, usage));
+  if (!isFinished) await store.events.append(conversationId, describeStep(args, accepted, calls, usage));
   for (const [callId, text] of refusals) await refuse(store, args, parts, callId, text);
   const spoke = entry.parts.some((part) => part.type === 'text' && part.text.trim() !== '');
   return { outcome: 'answered', calls, usage, spoke };
@@ -263,12 +263,11 @@ async function judge(registry: Registry, offer: Asked, parts: CallPart[], args: 
 }
 
 function describeStep({ turnId, stepId }: CallModelArgs, accepted: JsonObject[], calls: ProposedCall[], usage: Usage): NewEvent[] {
-  const finished: NewEvent = { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } }, key: `step.finished/${stepId}` };
   const requested = calls.map(({ callId, tool, decision, why }, index): NewEvent => {
     const data = { callId, tool, ...shownArguments(accepted[index] ?? {}), decision, why };
     return { type: 'tool.requested', turnId, stepId, data, key: `tool.requested/${callId}` };
   });
-  return [finished, ...requested];
+  return [stepFinished({ turnId, stepId }, usage), ...requested];
 }
 
 /** Settles a call that cannot run. */

@@ -3,7 +3,7 @@ import type { DeltaWriter } from '../../models/delta-writer.ts';
 import type { ModelAnswer, ModelDelta } from '../../models/model.ts';
 import { changeAnswer, tellOfAnswer } from '../../tool-calls/hooks/change-answer.ts';
 import type { StepHooks } from '../../tool-calls/hooks/step-hooks.ts';
-import { storeAnswer, type AnswerParts, type AssistantEntry } from './store-answer.ts';
+import { storeAnswer, type AnswerParts, type StoredAnswer } from './store-answer.ts';
 
 interface Settling {
   args: CallModelArgs;
@@ -21,10 +21,10 @@ export function shownBy({ hooks, deltas }: Pick<Settling, 'hooks' | 'deltas'>): 
 }
 
 /** Settles an answer of the model: plugins may change it, then it is stored, then plugins are notified. */
-export async function settleAnswer(parts: AnswerParts, { args, hooks, deltas, model, nameOf }: Settling, given: ModelAnswer): Promise<AssistantEntry> {
+export async function settleAnswer(parts: AnswerParts, { args, hooks, deltas, model, nameOf }: Settling, given: ModelAnswer): Promise<StoredAnswer> {
   const answer = await changeAnswer(hooks, args.stepId, given, nameOf);
   if (hooks.changeAnswers) for (const part of answer.parts) if (part.type === 'text') deltas.add({ type: 'text', text: part.text });
-  const entry = await storeAnswer(parts, args, answer, { model, told: await deltas.rest() });
-  await tellOfAnswer(hooks, args.stepId, entry.parts);
-  return entry;
+  const stored = await storeAnswer(parts, args, answer, { model, told: await deltas.rest() });
+  await tellOfAnswer(hooks, args.stepId, stored.entry.parts);
+  return stored;
 }

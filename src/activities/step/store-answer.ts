@@ -1,6 +1,7 @@
 import type { CallModelArgs } from '../../contracts/activities.ts';
 import { callOfStep } from '../../contracts/call-ids.ts';
 import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
+import type { Usage } from '../../contracts/usage.ts';
 import type { ModelAnswer } from '../../models/model.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
@@ -9,13 +10,19 @@ import { MAX_VALUE_BYTES } from '../../tool-calls/results/method-answer.ts';
 export type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 export type CallPart = AssistantPart & { type: 'tool-call' };
 
+export interface StoredAnswer {
+  entry: AssistantEntry;
+  /** The end of the step was logged with the answer. */
+  isFinished: boolean;
+}
+
 export interface AnswerParts {
   store: Pick<Store, 'transcript' | 'events'>;
   registry: Registry;
 }
 
 /**
- * Stores the answer of a step, which is final then.
+ * Stores the answer of a step, which is final then. One that calls nothing ends the step in the same statement.
  * @param by.model what is counted as having answered
  * @param by.told the end of the answer as events
  */
@@ -24,11 +31,16 @@ export async function storeAnswer(
   args: CallModelArgs,
   { parts, usage }: ModelAnswer,
   { model, told }: { model: string; told: NewEvent[] },
-): Promise<AssistantEntry> {
+): Promise<StoredAnswer> {
   const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
-  if (await store.transcript.addAnswer(args, entry, model, told)) return entry;
+  const isFinished = entry.parts.every(({ type }) => type !== 'tool-call');
+  if (await store.transcript.addAnswer(args, entry, model, isFinished ? [...told, stepFinished(args, usage)] : told)) return { entry, isFinished };
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
-  return findAnswer(await store.transcript.current(args.conversationId), args.stepId) ?? entry;
+  return { entry: findAnswer(await store.transcript.current(args.conversationId), args.stepId) ?? entry, isFinished: false };
+}
+
+export function stepFinished({ turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>, usage: Usage): NewEvent {
+  return { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } }, key: `step.finished/${stepId}` };
 }
 
 export function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {
