@@ -75,7 +75,7 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
     translated(conversationId, async () => {
       const client = await temporal.client();
       // Its workflow takes signals until it has ended, shortly after the row says that it is closed, and does nothing with them.
-      if ((await store.conversations.get(conversationId))?.state === 'closed') throw failure('CONVERSATION_CLOSED', { conversationId });
+      if ((await store.conversations.stateOf(conversationId)) === 'closed') throw failure('CONVERSATION_CLOSED', { conversationId });
       await client.workflow.getHandle(conversationId).signal(name, args);
     });
 
@@ -120,8 +120,8 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
 
 /** The row of a conversation is made before its workflow; a workflow that was terminated has not closed its row. */
 async function whyMissing({ store, temporal }: Pick<CallParts, 'store' | 'temporal'>, conversationId: string): Promise<Absence> {
-  const row = await store.conversations.get(conversationId);
-  if (!row || row.state === 'closed') return row ? 'closed' : 'unknown';
+  const state = await store.conversations.stateOf(conversationId);
+  if (state === undefined || state === 'closed') return state ?? 'unknown';
   const fate = await fateOf((await temporal.client()).workflow, conversationId);
   // One that is alive has started since the call.
   return fate === 'absent' || fate === 'alive' ? 'not-started' : 'closed';

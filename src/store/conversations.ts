@@ -132,6 +132,12 @@ export function createConversations({ database, announcer }: { database: Databas
       const rows = await database.query<Row>('conversations.get', `select ${COLUMNS} from conversations where conversation_id = $1`, [conversationId]);
       return rows.map(toConversation)[0];
     },
+    async stateOf(conversationId) {
+      const [row] = await database.query<Pick<Row, 'state'>>('conversations.stateOf', 'select state from conversations where conversation_id = $1', [
+        conversationId,
+      ]);
+      return row?.state;
+    },
     list: (filter) => list(database, filter),
     listOpen: ({ afterId, limit }) => database.query<OpenConversation>('conversations.listOpen', LIST_OPEN, [afterId, limit]),
     async close(conversationId, data) {

@@ -8,7 +8,7 @@ import { createEventWatch } from './database/event-watch.ts';
 import { followEvents } from './follow-events.ts';
 import { followTopic } from './database/follow-topic.ts';
 import type { Listener } from './database/listener.ts';
-import type { Store } from './store.ts';
+import type { EventPage, Store } from './store.ts';
 
 const DEFAULT_LIMIT = 500;
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -24,7 +24,7 @@ const APPEND_ONCE = `with ${newEvents('$2')}, counter as (
   select 1 from counter`;
 
 /** First limits by the stored, compressed size, which is cheap to read. Only a few pages of that are then decompressed and measured as text. */
-const READ = `select ${EVENT_COLUMNS} from (
+const READ = `select ${EVENT_COLUMNS}, (select event_seq from conversations where conversation_id = $1) as newest from (
     select *, sum(octet_length(data::text)) over (order by seq) - octet_length(data::text) as bytes_before from (
       select *, sum(pg_column_size(data)) over (order by seq) - pg_column_size(data) as stored_before from (
         select * from events where conversation_id = $1 and seq > $2 order by seq limit $3
@@ -51,9 +51,10 @@ const MESSAGE_STARTS = `select seq from events where conversation_id = $1 and ($
 const LAST_TURN = `select data from events where conversation_id = $1 and type = 'turn.finished' order by seq desc limit 1`;
 
 export function createEvents({ database, announcer, listener }: { database: Database; announcer: Announcer; listener: Listener }): Store['events'] {
-  const read: Store['events']['read'] = async (conversationId, afterSeq, { limit = DEFAULT_LIMIT, bytes = PAGE_BYTES } = {}) => {
-    const rows = await database.query<EventRow>('events.read', READ, [conversationId, afterSeq, limit, bytes]);
-    return rows.map(toEvent);
+  const readPage = async (conversationId: string, afterSeq: number, { limit = DEFAULT_LIMIT, bytes = PAGE_BYTES }: EventPage = {}) => {
+    const rows = await database.query<EventRow & { newest: number }>('events.read', READ, [conversationId, afterSeq, limit, bytes]);
+    const last = rows.at(-1);
+    return { events: rows.map(toEvent), isMore: last !== undefined && last.seq < last.newest };
   };
   const watch = createEventWatch({ database, listener });
   return {
@@ -66,7 +67,7 @@ export function createEvents({ database, announcer, listener }: { database: Data
       if (found.length === 0) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       announcer.announce(conversationId);
     },
-    read,
+    read: async (conversationId, afterSeq, page) => (await readPage(conversationId, afterSeq, page)).events,
     async turnStart(conversationId, turnId) {
       const [found] = await database.query<{ seq: number }>('events.turnStart', TURN_START, [conversationId, turnId]);
       return found?.seq ?? 0;
@@ -93,6 +94,6 @@ export function createEvents({ database, announcer, listener }: { database: Data
       return rows.map(({ index }) => index);
     },
     news: (conversationId, signal) => followTopic(watch, conversationId, { signal }),
-    follow: (conversationId, afterSeq, signal) => followEvents({ read, watch, conversationId, afterSeq, signal }),
+    follow: (conversationId, afterSeq, signal) => followEvents({ read: readPage, watch, conversationId, afterSeq, signal }),
   };
 }

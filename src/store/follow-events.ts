@@ -2,12 +2,17 @@ import { isPostgresAway } from './database/database-failures.ts';
 import type { ConversationEvent } from '../contracts/events.ts';
 import { followTopic, type Subscriptions } from './database/follow-topic.ts';
 import { delay } from './database/listener.ts';
-import type { Store } from './store.ts';
 
 const RETRY_MS = 2_000;
 
+export interface EventsSoFar {
+  events: ConversationEvent[];
+  /** There were more than fit into the page. */
+  isMore: boolean;
+}
+
 interface FollowOptions {
-  read: Store['events']['read'];
+  read: (conversationId: string, afterSeq: number) => Promise<EventsSoFar>;
   watch: Subscriptions;
   conversationId: string;
   afterSeq: number;
@@ -20,22 +25,23 @@ export async function* followEvents({ read, watch, conversationId, afterSeq, sig
   const ended = () => signal.aborted || watch.closed;
   for await (const _ of followTopic(watch, conversationId, { signal })) {
     for (let isMore = true; isMore && !ended();) {
-      const events = await readIfReachable(read, conversationId, cursor);
-      if (events === undefined) {
+      const page = await readIfReachable(read, conversationId, cursor);
+      if (page === undefined) {
         await delay(RETRY_MS, signal);
         continue;
       }
+      const { events } = page;
       for (const event of events) {
         if (ended()) return;
         cursor = event.seq;
         yield event;
       }
-      isMore = events.length > 0;
+      isMore = page.isMore;
     }
   }
 }
 
-async function readIfReachable(read: Store['events']['read'], conversationId: string, cursor: number): Promise<ConversationEvent[] | undefined> {
+async function readIfReachable(read: FollowOptions['read'], conversationId: string, cursor: number): Promise<EventsSoFar | undefined> {
   try {
     return await read(conversationId, cursor);
   } catch (error) {

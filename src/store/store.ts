@@ -84,6 +84,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     /** Inserts the row and the `conversation.started` event; keeps the row that exists with the id. Returns whether it was inserted. @throws CONVERSATION_REMOVING */
     create(row: Omit<ConversationRow, 'createdAt' | 'updatedAt'>): Promise<boolean>;
     get(conversationId: string): Promise<ConversationRow | undefined>;
+    /** Its state alone, which costs much less than the row. */
+    stateOf(conversationId: string): Promise<ConversationState | undefined>;
     /** Newest first. `olderThan`: the id of a conversation, such as the last of the page before. */
     list(filter: ConversationFilter): Promise<ConversationRow[]>;
     /** Conversations that are not closed and whose id comes after `afterId`, in the order of their ids. */

@@ -8,10 +8,10 @@ export async function* readEvents(
   conversationId: string,
   { afterSeq, signal }: { afterSeq: number; signal: AbortSignal },
 ): AsyncGenerator<ConversationEvent> {
-  const row = await store.conversations.get(conversationId);
-  if (!row) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
+  const state = await store.conversations.stateOf(conversationId);
+  if (state === undefined) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
   // A closed conversation gets no more events, and its closing event may lie before `afterSeq`.
-  const events = row.state === 'closed' ? readStored(store, conversationId, afterSeq) : store.events.follow(conversationId, afterSeq, signal);
+  const events = state === 'closed' ? readStored(store, conversationId, afterSeq) : store.events.follow(conversationId, afterSeq, signal);
   for await (const event of events) {
     if (signal.aborted) return;
     yield event;
