@@ -238,6 +238,18 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.handle.result();
     return world;
   },
+  async 'ends-of-turns'(stage) {
+    const world = await stage.start();
+    await world.untilAsked('finishTurn');
+    world.endsLocally = () => Promise.reject(new Error('the database is away'));
+    await world.send('second');
+    await world.untilAsked('finishTurn', 5);
+    world.endsLocally = async () => undefined;
+    await world.send('third');
+    await world.untilAsked('finishTurn', 6);
+    await world.close();
+    return world;
+  },
   async places(stage) {
     const waits: WaitsForPlace = { limit: 'tenant', name: 'tenant', running: 1, allowed: 1 };
     const code = toolCall({ tool: 'code:run' });

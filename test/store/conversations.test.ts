@@ -14,6 +14,12 @@ test('creating a conversation again changes nothing', async () => {
   expect((await store.events.read(id, 0)).map((event) => event.type)).toEqual(['conversation.started']);
 });
 
+test('the state of a conversation is read by itself', async () => {
+  const id = await newConversation(store, { state: 'paused' });
+  expect(await store.conversations.stateOf(id)).toBe('paused');
+  expect(await store.conversations.stateOf('conv_none')).toBeUndefined();
+});
+
 test('a status is saved together with its events', async () => {
   const id = await newConversation(store);
   await store.conversations.saveStatus(statusOf(id, { state: 'paused', paused: { by: 'operator', note: 'lunch' } }), [

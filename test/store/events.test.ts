@@ -79,6 +79,16 @@ test('a follower gets old events, then new ones from another process, each once'
   expect(seen).toEqual(['old', 'new 1', 'new 2', 'new 3']);
 });
 
+test('a follower gets all old events, however many pages they fill', async () => {
+  const id = await newConversation(store);
+  const many = Array.from({ length: 1_001 }, (_, index) => note(String(index)));
+  await store.events.append(id, [...many, note('a'.repeat(5_000_000)), note('last')]);
+  const stop = new AbortController();
+  const seen = texts(await collect(store.events.follow(id, 1, stop.signal), stop, many.length + 2));
+  expect(seen.slice(0, many.length)).toEqual(many.map(({ data }) => data.text));
+  expect(seen.at(-1)).toBe('last');
+});
+
 test('a follower outlives the loss of every database connection', async () => {
   const id = await newConversation(store);
   const stop = new AbortController();
