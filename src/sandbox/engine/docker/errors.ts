@@ -21,6 +21,9 @@ const SOCKET_ERRORS = new Set([
   'ENETUNREACH',
 ]);
 
+/** The kernel refuses memory to the engine, or to a program that it starts. Those in Go then print all that they do, in many lines. */
+const NO_MEMORY = /cannot allocate memory|failed to reserve [a-z ]*memory|runtime: out of memory|not enough memory/i;
+
 /** HTTP status of an error of the engine; undefined for any other error. */
 export function engineStatus(error: unknown): number | undefined {
   return (error as DockerodeError | undefined)?.statusCode;
@@ -30,10 +33,15 @@ export function engineStatus(error: unknown): number | undefined {
 export function mapEngineError(error: unknown, action: string, image?: string): LongshoreError {
   if (isFailure(error)) return error;
   const { code, statusCode, json, message } = (error ?? {}) as DockerodeError;
-  const problem = (json?.message ?? message ?? String(error)).trim();
+  const said = (json?.message ?? message ?? String(error)).trim();
+  const problem = NO_MEMORY.test(said) ? `its machine has no memory for that now (${firstLine(said)}). What waits for it is tried again` : said;
   if (statusCode === undefined && code !== undefined && SOCKET_ERRORS.has(code)) return failure('DOCKER_UNAVAILABLE', { problem }, error);
   if (image !== undefined && statusCode === 404) return failure('IMAGE_NOT_FOUND', { image }, error);
   return failure('DOCKER_FAILED', { action, problem }, error);
+}
+
+function firstLine(text: string): string {
+  return (text.split('\n')[0] ?? '').trim();
 }
 
 /** Runs calls to the engine and translates their errors. */
