@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { factsOf } from '../../../src/platform/process-identity.ts';
-import { runCommand } from '../../../src/platform/run-command.ts';
+import { promisify } from 'node:util';
+import { factsOf, isGone } from '../../../src/platform/process-identity.ts';
 import { namesBelow } from '../processes.ts';
 import type { World } from '../world.ts';
 
-const LOOK_MS = 200;
+const run = promisify(execFile);
+const LOOK_MS = 100;
 const SPARE_BYTES = 64 * 2 ** 10;
 
 /** Those that have all that they need so far would need no more for long. */
@@ -15,20 +17,17 @@ const END_SESSIONS = 'select pg_terminate_backend(pid) from pg_stat_activity whe
 export async function limitPostgres(world: World, work: () => Promise<void>): Promise<void> {
   const server = await serverOf(world);
   const over = new AbortController();
-  const limited = new Set<number>();
-  const limiting = (async () => {
-    while (!over.signal.aborted) {
-      for (const pid of await processesOf(server)) if (!limited.has(pid) && (await limit(pid, await sizeOf(pid)))) limited.add(pid);
-      await sleep(LOOK_MS, undefined, { signal: over.signal }).catch(() => undefined);
-    }
-  })();
+  const limited = new Set([server]);
+  await limit(server, await sizeOf(server));
   try {
-    while (limited.size === 0) await sleep(LOOK_MS / 10);
     await world.records.query(END_SESSIONS);
-    await work();
+    const limiting = (async () => {
+      for (; !over.signal.aborted; await sleep(LOOK_MS, undefined, { signal: over.signal }).catch(() => undefined)) {
+        for (const pid of await processesOf(server)) if (!limited.has(pid)) await limit(pid, await sizeOf(pid)).then(() => limited.add(pid));
+      }
+    })();
+    await Promise.all([limiting, work().finally(() => over.abort())]);
   } finally {
-    over.abort();
-    await limiting;
     for (const pid of await processesOf(server)) await limit(pid, undefined);
   }
 }
@@ -51,7 +50,13 @@ async function sizeOf(pid: number): Promise<number> {
   return Number(/^VmSize:\s*(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024 + SPARE_BYTES;
 }
 
-/** False for a process that has ended. */
-async function limit(pid: number, bytes: number | undefined): Promise<boolean> {
-  return (await runCommand('prlimit', ['--pid', String(pid), `--as=${bytes ?? 'unlimited'}:unlimited`])).code === 0;
+/** As the user of that process, whom it needs no privilege. @throws when it cannot be limited; a process that has ended needs no limit */
+async function limit(pid: number, bytes: number | undefined): Promise<void> {
+  const user = await stat(`/proc/${pid}`).catch(() => undefined);
+  if (!user) return;
+  try {
+    await run('prlimit', ['--pid', String(pid), `--as=${bytes ?? 'unlimited'}:unlimited`], { uid: user.uid, gid: user.gid });
+  } catch (error) {
+    if (!(await isGone(String(pid)))) throw error;
+  }
 }

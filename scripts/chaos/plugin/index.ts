@@ -13,8 +13,8 @@ async function tellCounter({ label: counted }: { label: string }, { callId, env,
 }
 
 async function swell(): Promise<never> {
-  const taken: Buffer[] = [];
-  for (;;) taken.push(Buffer.alloc(8 << 20, taken.length + 1));
+  const taken: Uint8Array[] = [];
+  for (;;) taken.push(new Uint8Array(8 << 20).fill(1));
 }
 
 export default definePlugin({
