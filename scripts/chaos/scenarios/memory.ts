@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createEngine } from '../../../src/sandbox/engine/docker/engine.ts';
 import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../own-engine.ts';
 import { createAsker } from '../ask.ts';
+import { insist } from '../insist.ts';
 import { tryFullHost } from '../memory/full-host.ts';
-import { PLAYED } from '../memory/kinds.ts';
+import { PLAYED, WAITING } from '../memory/kinds.ts';
 import { limitPostgres } from '../memory/postgres-memory.ts';
 import { problemsWithShortMemory } from '../memory/problems-with-short-memory.ts';
 import { openScarceRuntime, whyNoScarceRuntime, type ScarceRuntime } from '../memory/scarce-runtime.ts';
@@ -114,9 +116,22 @@ async function shorten(
     return `Postgres got no more memory for ${seconds(lengthMs)}`;
   }
   await runtime.refuse();
+  const reply = replyOfNewSandbox(world);
+  reply.catch(() => undefined);
   await meanwhile();
   await runtime.allow();
+  if ((await reply) !== WAITING.waiter.turns[0]?.steps.at(-1)?.say)
+    throw new Error(`a conversation whose sandbox could not be started ended with "${await reply}"`);
   return `what starts containers got no memory for ${seconds(lengthMs)}`;
+}
+
+/** Of a conversation that begins now. */
+async function replyOfNewSandbox({ longshore }: World): Promise<string> {
+  const signal = AbortSignal.timeout(CONVERSATION_LIMIT_MS);
+  const conversationId = `begun-${randomUUID()}`;
+  const { message } = WAITING.waiter.turns[0]!;
+  const chat = await insist(signal, () => longshore.start({ agent: 'waiter', user: 'ann', conversationId, message, closeWhenDone: true }));
+  return insist(signal, () => chat.reply());
 }
 
 /** What there still is on the engine when all conversations have closed. */
