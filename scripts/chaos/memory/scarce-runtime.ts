@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../../src/platform/run-command.ts';
@@ -9,6 +9,8 @@ export interface ScarceRuntime extends AsyncDisposable {
   directory: string;
   refuse(): Promise<void>;
   allow(): Promise<void>;
+  /** Containers that it could not make. */
+  refused(): Promise<number>;
 }
 
 /** Less address space than it needs to begin. */
@@ -28,13 +30,20 @@ export async function whyNoScarceRuntime(): Promise<string | undefined> {
 export async function openScarceRuntime(): Promise<ScarceRuntime> {
   const runc = (await placeOf('runc')) ?? '';
   const root = await mkdtemp(join(tmpdir(), 'longshore-runtime-'));
-  const [program, sign] = [join(root, 'runc'), join(root, 'refuse')];
-  await writeFile(program, `#!/bin/sh\n[ -e '${sign}' ] && exec prlimit --as=${LIMIT_BYTES} '${runc}' "$@"\nexec '${runc}' "$@"\n`);
+  const [program, sign, note] = [join(root, 'runc'), join(root, 'refuse'), join(root, 'refused')];
+  const lines = [
+    '#!/bin/sh',
+    `[ -e '${sign}' ] || exec '${runc}' "$@"`,
+    `case " $* " in *' create '*) echo >> '${note}' ;; esac`,
+    `exec prlimit --as=${LIMIT_BYTES} '${runc}' "$@"`,
+  ];
+  await writeFile(program, `${lines.join('\n')}\n`);
   await chmod(program, 0o755);
   return {
     directory: root,
     refuse: () => writeFile(sign, ''),
     allow: () => rm(sign, { force: true }),
+    refused: async () => (await readFile(note, 'utf8').catch(() => '')).length,
     [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
   };
 }

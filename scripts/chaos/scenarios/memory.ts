@@ -28,6 +28,7 @@ const FAULTS = ['worker', 'service', 'postgres', 'engine'] as const;
 const WAIT_OVER = '10s';
 const RECOVERY_LIMIT_MS = 20_000;
 const CLOSING_MS = 30_000;
+const REFUSED_MS = 20_000;
 
 export const memory: Scenario = {
   summary:
@@ -115,14 +116,17 @@ async function shorten(
     await limitPostgres(world, meanwhile);
     return `Postgres got no more memory for ${seconds(lengthMs)}`;
   }
+  const before = await runtime.refused();
   await runtime.refuse();
   const reply = replyOfNewSandbox(world);
   reply.catch(() => undefined);
   await meanwhile();
+  // Until one could not be made: the host may be full before.
+  for (const end = Date.now() + REFUSED_MS; (await runtime.refused()) === before && Date.now() < end;) await sleep(100);
   await runtime.allow();
   if ((await reply) !== WAITING.waiter.turns[0]?.steps.at(-1)?.say)
     throw new Error(`a conversation whose sandbox could not be started ended with "${await reply}"`);
-  return `what starts containers got no memory for ${seconds(lengthMs)}`;
+  return `what starts containers got no memory for ${seconds(lengthMs)} or more, and ${(await runtime.refused()) - before} could not be made`;
 }
 
 /** Of a conversation that begins now. */
