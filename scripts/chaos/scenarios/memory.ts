@@ -116,17 +116,18 @@ async function shorten(
     await limitPostgres(world, meanwhile);
     return `Postgres got no more memory for ${seconds(lengthMs)}`;
   }
-  const before = await runtime.refused();
+  const [before, begun] = [await runtime.refused(), performance.now()];
   await runtime.refuse();
   const reply = replyOfNewSandbox(world);
   reply.catch(() => undefined);
   await meanwhile();
   // Until one could not be made: the host may be full before.
   for (const end = Date.now() + REFUSED_MS; (await runtime.refused()) === before && Date.now() < end;) await sleep(100);
+  const what = `what starts containers got no memory for ${seconds(performance.now() - begun)}, and ${(await runtime.refused()) - before} containers could not be made`;
   await runtime.allow();
   if ((await reply) !== WAITING.waiter.turns[0]?.steps.at(-1)?.say)
     throw new Error(`a conversation whose sandbox could not be started ended with "${await reply}"`);
-  return `what starts containers got no memory for ${seconds(lengthMs)} or more, and ${(await runtime.refused()) - before} could not be made`;
+  return what;
 }
 
 /** Of a conversation that begins now. */
