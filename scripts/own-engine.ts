@@ -37,6 +37,7 @@ interface Place {
   program: string;
   runsc: string | undefined;
   socket: string;
+  programs: string | undefined;
 }
 
 export interface OwnEngineOptions {
@@ -44,11 +45,13 @@ export interface OwnEngineOptions {
   runsc?: string | undefined;
   /** Where images, containers and volumes are, in place of its temporary directory. */
   data?: string;
+  /** A directory in which it looks for the programs that it runs, before all others. */
+  programs?: string;
 }
 
-export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc, data }: OwnEngineOptions = {}): Promise<OwnEngine> {
+export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc, data, programs }: OwnEngineOptions = {}): Promise<OwnEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-engine-'));
-  const place: Place = { program, runsc, directory, data: data ?? join(directory, 'data'), socket: join(directory, 'docker.sock') };
+  const place: Place = { program, runsc, programs, directory, data: data ?? join(directory, 'data'), socket: join(directory, 'docker.sock') };
   const host = `unix://${place.socket}`;
   const disposed = new AbortController();
   const { signal } = disposed;
@@ -92,12 +95,19 @@ export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc, data }:
         if (hasRun) await removeContainers(host);
       } finally {
         await end('SIGTERM');
-        // Engines mount their directory on itself, and the network of the host where something was built; some leave that behind.
-        for (const mount of [place.data, join(directory, 'exec/netns/default')]) await runCommand('umount', [mount]);
+        // Engines mount their directory on itself, networks of containers that are being made when they end, and that of the host where something was built.
+        await unmountBelow(directory);
+        await unmountBelow(place.data);
         await rm(directory, { recursive: true, force: true });
       }
     },
   };
+}
+
+/** Of mounts in mounts, the inner ones first. */
+async function unmountBelow(directory: string): Promise<void> {
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
+  for (const mount of mounts.toReversed()) if (mount === directory || mount.startsWith(`${directory}/`)) await runCommand('umount', [mount]);
 }
 
 async function copyImage(image: string, { directory }: Place, host: string, signal: AbortSignal): Promise<void> {
@@ -120,7 +130,7 @@ function docker(host: string, ...args: string[]): Promise<string> {
   return mustRun(`docker ${args[0]} on the engine of this script`, 'docker', ['--host', host, ...args], { fix: 'See what it says' });
 }
 
-async function launch({ directory, data, program, runsc, socket }: Place, liveRestore: boolean): Promise<ChildProcess> {
+async function launch({ directory, data, program, programs, runsc, socket }: Place, liveRestore: boolean): Promise<ChildProcess> {
   const settings = {
     experimental: true,
     bridge: 'none',
@@ -135,7 +145,8 @@ async function launch({ directory, data, program, runsc, socket }: Place, liveRe
   await writeFile(file, JSON.stringify(settings));
   const log = await open(join(directory, 'log'), 'a');
   try {
-    const env = program.includes('/') ? { ...process.env, PATH: `${dirname(program)}:${process.env['PATH']}` } : process.env;
+    const first = programs ?? (program.includes('/') ? dirname(program) : undefined);
+    const env = first === undefined ? process.env : { ...process.env, PATH: `${first}:${process.env['PATH']}` };
     // In a group of its own: Ctrl-C is for the script, which ends the engine.
     const child = spawn(program, ['--config-file', file, '--host', `unix://${socket}`], { detached: true, stdio: ['ignore', log.fd, log.fd], env });
     await once(child, 'spawn');

@@ -9,8 +9,10 @@ export interface Crew extends AsyncDisposable {
   service(): Address | undefined;
   /** One more, with settings of its own; resolves when it is ready. */
   add(kind: ProcessKind, settings: NodeJS.ProcessEnv): Promise<void>;
-  /** Kills one, and resolves when another is in its place. Gives the id of the killed process. */
-  kill(kind: ProcessKind): Promise<number>;
+  /** Kills one (`how`: makes it end), and resolves when another is in its place. Gives the id of the killed process. */
+  kill(kind: ProcessKind, how?: (victim: OwnProcess) => Promise<void>): Promise<number>;
+  /** Asks all of a kind to stop, and waits until they have. */
+  dismiss(kind: ProcessKind): Promise<void>;
   /** Processes that were started by those that have ended. */
   orphans(): readonly string[];
   /** Asks all to stop, and waits until they have; gives what is wrong with how they ended. */
@@ -26,11 +28,16 @@ export interface CrewOptions {
 }
 
 export async function startCrew({ launch, random, workers, services, spares }: CrewOptions): Promise<Crew> {
-  const start = (kind: ProcessKind) => startProcess(kind, launch);
+  let isOver = false;
+  const start = (kind: ProcessKind, own = launch) => {
+    if (isOver) throw new Error('the workers and services are ending');
+    return startProcess(kind, own);
+  };
   const members = [...Array.from({ length: workers }, () => start('worker')), ...Array.from({ length: services }, () => start('service'))];
   const waiting = new Map<ProcessKind, OwnProcess>();
   const all = () => [...members, ...waiting.values()];
   const orphans: string[] = [];
+  const added = new Map<OwnProcess, Launch>();
   let requests = 0;
   const end = () => Promise.all(all().map((each) => each.kill()));
   // However this program ends, none of them stays.
@@ -52,23 +59,34 @@ export async function startCrew({ launch, random, workers, services, spares }: C
       return ready[requests % Math.max(1, ready.length)]?.address();
     },
     async add(kind, settings) {
-      const added = startProcess(kind, { ...launch, environment: { ...launch.environment, ...settings } });
-      members.push(added);
-      await added.ready;
+      const own = { ...launch, environment: { ...launch.environment, ...settings } };
+      const member = start(kind, own);
+      added.set(member, own);
+      members.push(member);
+      await member.ready;
     },
-    async kill(kind) {
+    async kill(kind, how = (victim) => victim.kill()) {
       const victim = oneOf(
         random,
         members.filter((member) => member.kind === kind),
       );
       orphans.push(...(await namesBelow(victim.pid)));
-      await victim.kill();
-      const next = waiting.get(kind) ?? start(kind);
+      await how(victim);
+      const own = added.get(victim);
+      const next = waiting.get(kind) ?? start(kind, own);
+      if (own) added.set(next, own);
       // The place is taken at once: other calls of this function must not choose the one that has ended.
       members.splice(members.indexOf(victim), 1, next);
       if (spares) waiting.set(kind, start(kind));
       await next.ready;
       return victim.pid;
+    },
+    async dismiss(kind) {
+      for (const each of members.filter((member) => member.kind === kind)) {
+        orphans.push(...(await namesBelow(each.pid)));
+        members.splice(members.indexOf(each), 1);
+        await each.stop();
+      }
     },
     orphans: () => orphans,
     async stop() {
@@ -83,6 +101,7 @@ export async function startCrew({ launch, random, workers, services, spares }: C
       );
     },
     async [Symbol.asyncDispose]() {
+      isOver = true;
       await end();
       process.off('exit', endWithUs);
     },

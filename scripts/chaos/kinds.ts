@@ -31,7 +31,8 @@ export interface Kind {
 export type Kinds = Record<string, Kind>;
 
 const PLUGIN = fileURLToPath(new URL('plugin', import.meta.url));
-const TOOLS = ['shell:*', 'code:*', 'chaos:*'];
+/** Of agents whose effects are counted outside of Longshore, too. */
+export const PLUGIN_TOOLS = { plugins: [PLUGIN], tools: ['shell:*', 'code:*', 'chaos:*'] };
 const CODE = readProgram(import.meta.url, 'programs/call-tools.js');
 const IN_CODE = ['anchor', 'bollard', 'crane'].flatMap((label) => [`by code: ${label}`, `by code: ${label}, in the sandbox`]);
 const TASK = { tokens: 100_000, steps: 12 };
@@ -53,7 +54,7 @@ export const KINDS: Kinds = {
     marks: ['one', 'two', 'three', 'four'],
   },
   coder: {
-    agent: { plugins: [PLUGIN], tools: TOOLS },
+    agent: PLUGIN_TOOLS,
     turns: [{ message: 'Compute.', steps: [calls(call('code:run', { language: 'javascript', code: CODE })), show, { say: 'The code is done.' }] }],
     marks: IN_CODE,
   },
@@ -86,7 +87,7 @@ export const KINDS: Kinds = {
     below: ['sharing', 'alone'],
   },
   plugged: {
-    agent: { plugins: [PLUGIN], tools: TOOLS },
+    agent: PLUGIN_TOOLS,
     turns: [
       { message: 'Count.', steps: [calls(count('count', 'a'), count('count', 'b'), call('chaos:mark', { label: 'plugged-1' })), { say: 'Counted.' }] },
       {
@@ -107,7 +108,7 @@ export const KINDS: Kinds = {
 export const QUICK: Kinds = {
   talker: KINDS['talker']!,
   counter: {
-    agent: { plugins: [PLUGIN], tools: TOOLS },
+    agent: PLUGIN_TOOLS,
     turns: [
       { message: 'Count.', steps: [calls(count('count', 'a'), count('once', 'b')), { say: 'Counted.' }] },
       { message: 'Again.', steps: [calls(count('once', 'c')), { say: 'Counted again.' }] },

@@ -14,12 +14,13 @@ import { cuts } from './scenarios/cuts.ts';
 import { disks } from './scenarios/disks.ts';
 import { hosts } from './scenarios/hosts.ts';
 import { kills } from './scenarios/kills.ts';
+import { memory } from './scenarios/memory.ts';
 import { slips } from './scenarios/slips.ts';
 import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, disks, clocks, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, disks, memory, clocks, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;
@@ -66,8 +67,10 @@ async function run(name: string, scenario: Scenario, { seed, minutes = scenario.
   console.log(`${name}: ${scenario.summary}\nrepeat it with: ${command}`);
   const verdict = createVerdict(say);
   {
-    await using world = await openWorld({ ...scenario, seed, program, logs, verdict, say });
-    using _interruptions = endWith(world);
+    using interruption = endWhenTold();
+    const opening = openWorld({ ...scenario, seed, program, logs, verdict, say, interrupted: interruption.signal });
+    interruption.ends(opening);
+    await using world = await opening;
     say(`the installation ${world.installation} is up`);
     const limitMs = minutes * 60_000 + ENDING_MS;
     await inTime(scenario.run(world, { verdict, say, minutes }), limitMs, () => new Error(`the scenario has not ended after ${limitMs / 1000} s`)).catch(
@@ -81,12 +84,26 @@ async function run(name: string, scenario: Scenario, { seed, minutes = scenario.
   return count === 0;
 }
 
-/** Ends everything when this program is asked to end. */
-function endWith(world: World): Disposable {
+/** Ends this program when it is told to, after all that it has begun. */
+function endWhenTold() {
+  const told = new AbortController();
+  let opened: Promise<World> | undefined;
+  const end = () => {
+    if (told.signal.aborted) return;
+    told.abort();
+    // What the scenario still does fails now, and must not end this program before all has ended.
+    process.on('unhandledRejection', () => undefined);
+    void Promise.resolve(opened)
+      .then((world) => world?.[Symbol.asyncDispose]())
+      .catch((error: unknown) => console.error(error))
+      .finally(() => process.exit(130));
+  };
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  const end = () => void Promise.resolve(world[Symbol.asyncDispose]()).finally(() => process.exit(130));
-  for (const signal of signals) process.once(signal, end);
+  // The servers end themselves where nothing else listens.
+  for (const signal of signals) process.on(signal, end);
   return {
+    signal: told.signal,
+    ends: (world: Promise<World>) => void (opened = world),
     [Symbol.dispose]() {
       for (const signal of signals) process.off(signal, end);
     },

@@ -13,9 +13,10 @@ export interface Recovery {
 }
 
 const LIMIT_MS = 90_000;
-/** Those that wait for a sub-agent go on when that has ended. */
+/** Those that wait for a sub-agent go on when that has ended, and those that wait for memory of a host when others have ended. */
 const RUNNING = `select conversation_id as id, event_seq as seq from conversations c where state = 'running' and not exists
-  (select from conversations b where b.state <> 'closed' and b.status::jsonb -> 'parent' ->> 'conversationId' = c.conversation_id)`;
+  (select from conversations b where b.state <> 'closed' and b.status::jsonb -> 'parent' ->> 'conversationId' = c.conversation_id)
+  and not exists (select from room_waits w where w.waiter = c.conversation_id)`;
 
 export async function measureRecovery(world: World): Promise<Recovery> {
   const begun = performance.now();

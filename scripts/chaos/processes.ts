@@ -17,6 +17,8 @@ export interface OwnProcess {
   address(): Address | undefined;
   /** As the kernel would, without a word. */
   kill(): Promise<void>;
+  /** Does what makes it end, and waits until it has. */
+  endBy(cause: () => Promise<void>): Promise<void>;
   /** Asks it to stop, and gives its exit code. */
   stop(): Promise<number | null>;
 }
@@ -73,6 +75,10 @@ export function startProcess(kind: ProcessKind, { program, environment, logs, on
     address: () => address,
     async kill() {
       await end('SIGKILL');
+    },
+    async endBy(cause) {
+      isAsked = true;
+      await Promise.all([ended, cause()]);
     },
     stop: () => end('SIGTERM'),
   };

@@ -5,8 +5,12 @@ import { openDatabase, type SqlValue } from '../../src/store/database/database.t
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { LedgerCall } from './check-conversation.ts';
+import { insist } from './insist.ts';
 
-/** Reads the database past all faults. */
+/** What is read of a conversation is read again while the database itself is away, for so long. */
+const LIMIT_MS = 90_000;
+
+/** Reads the database past all faults on the way to it. */
 export interface Records extends AsyncDisposable {
   store: Store;
   query<Row>(sql: string, values?: SqlValue[]): Promise<Row[]>;
@@ -30,13 +34,14 @@ export async function openRecords(url: string): Promise<Records> {
   return {
     store,
     query,
-    async of(conversationId) {
-      const events: ConversationEvent[] = [];
-      for (let page; (page = await store.events.read(conversationId, events.at(-1)?.seq ?? 0)).length > 0;) events.push(...page);
-      const [entries, calls] = [await store.transcript.readAll(conversationId), await query<LedgerCall>(CALLS, [conversationId])];
-      return { entries, events, calls };
-    },
-    below: (conversationId) => query(BELOW, [conversationId]),
+    of: (conversationId) =>
+      insist(AbortSignal.timeout(LIMIT_MS), async () => {
+        const events: ConversationEvent[] = [];
+        for (let page; (page = await store.events.read(conversationId, events.at(-1)?.seq ?? 0)).length > 0;) events.push(...page);
+        const [entries, calls] = [await store.transcript.readAll(conversationId), await query<LedgerCall>(CALLS, [conversationId])];
+        return { entries, events, calls };
+      }),
+    below: (conversationId) => insist(AbortSignal.timeout(LIMIT_MS), () => query(BELOW, [conversationId])),
     async [Symbol.asyncDispose]() {
       await database.close();
       await store[Symbol.asyncDispose]();

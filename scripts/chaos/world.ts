@@ -11,6 +11,7 @@ import { openCounter, type Counter } from './counter.ts';
 import { openSmallDisk, type SmallDisk } from './disks/small-disk.ts';
 import { startCrew, type Crew } from './crew.ts';
 import { BELOW, HOSTED, KINDS, PULSE, QUICK, STORED } from './kinds.ts';
+import { SWELLING, WAITING } from './memory/kinds.ts';
 import type { Launch } from './processes.ts';
 import { randomFrom, type Random } from './random.ts';
 import { openRecords, type Records } from './records.ts';
@@ -26,6 +27,8 @@ export interface WorldOptions {
   logs?: string | undefined;
   verdict: Verdict;
   say: (line: string) => void;
+  /** Aborted when this program is told to end: what is being opened is ended as soon as it can be. */
+  interrupted: AbortSignal;
   /** Kill processes: others wait to take their places. */
   spares: boolean;
   workers: number;
@@ -45,7 +48,9 @@ export interface World extends AsyncDisposable {
   /** Where the servers are, past all ways. */
   servers: Record<'postgres' | 'temporal', () => Address>;
   /** Of a scenario that gives Postgres a disk of its own. */
-  postgresDisk?: SmallDisk & { restart(): Promise<boolean> };
+  postgresDisk?: SmallDisk;
+  /** Starts it again if it has ended, and says whether it had. */
+  restartPostgres(): Promise<boolean>;
   config: TemporaryStack['config'];
   /** How workers and services are started. */
   launch: Launch;
@@ -53,8 +58,8 @@ export interface World extends AsyncDisposable {
   counter: Counter;
   /** The directory that all processes have for temporary files. */
   temporary: string;
-  /** Is ended with the world, before the servers. */
-  owned<T extends AsyncDisposable>(thing: T): T;
+  /** What it opens is ended with the world, before the servers; that waits until it is open. Nothing is opened when the world ends. */
+  owned<T extends AsyncDisposable>(open: () => T | Promise<T>): Promise<T>;
   /** Names of processes that have to be gone at the end. */
   alsoGone(names: Iterable<string>): void;
   gone(): readonly string[];
@@ -74,32 +79,35 @@ export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { seed, program, logs, verdict, say, spares, workers, postgresDiskMb } = options;
+  const { seed, program, logs, verdict, say, interrupted, spares, workers, postgresDiskMb } = options;
   const stops: (() => Promise<void>)[] = [];
-  const dispose = () => stopAll(stops);
-  const owned = <T extends AsyncDisposable>(thing: T): T => {
-    stops.push(async () => thing[Symbol.asyncDispose]());
-    return thing;
+  let ending: Promise<void> | undefined;
+  const dispose = () => (ending ??= stopAll(stops));
+  const owned = async <T extends AsyncDisposable>(open: () => T | Promise<T>): Promise<T> => {
+    if (ending || interrupted.aborted) throw new Error('the installation is ending');
+    const opening = Promise.resolve(open());
+    stops.push(async () => (await opening.catch(() => undefined))?.[Symbol.asyncDispose]());
+    return opening;
   };
   const gone: string[] = [];
   const random = { faults: randomFrom(seed), kinds: randomFrom(seed + 1) };
   try {
     const directory = await openDirectory(stops, verdict);
-    const disk = postgresDiskMb === undefined ? undefined : owned(await openSmallDisk(postgresDiskMb));
-    const stack = owned(await startTemporaryStack('chaos', {}, say, disk?.directory));
-    const records = owned(await openRecords(stack.config.DATABASE_URL));
+    const disk = postgresDiskMb === undefined ? undefined : await owned(() => openSmallDisk(postgresDiskMb));
+    const stack = await owned(() => startTemporaryStack('chaos', {}, say, disk?.directory));
+    const records = await owned(() => openRecords(stack.config.DATABASE_URL));
     const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
     stops.push(() => connection.close());
-    const counter = owned(await openCounter());
-    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED, ...STORED });
+    const counter = await owned(openCounter);
+    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED, ...STORED, ...SWELLING, ...WAITING });
     const servers = { postgres: addressOf(stack.config.DATABASE_URL), temporal: addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`) };
-    const ways = { postgres: owned(await openWay(servers.postgres)), temporal: owned(await openWay(servers.temporal)) };
+    const ways = { postgres: await owned(() => openWay(servers.postgres)), temporal: await owned(() => openWay(servers.temporal)) };
     const apiKey = await createKey(stack, directory.agents);
     const environment = environmentOf(stack, ways, { ...directory, counter });
     const launch = { program, environment, logs, onSurprise: (what: string) => verdict.add({ rule: 'ended', what }) };
-    const crew = owned(await startCrew({ launch, random: random.faults, workers, services: 2, spares }));
-    const service = owned(await openWay(() => crew.service()));
-    const longshore = owned(await connect({ url: `http://127.0.0.1:${service.port}`, apiKey }));
+    const crew = await owned(() => startCrew({ launch, random: random.faults, workers, services: 2, spares }));
+    const service = await owned(() => openWay(() => crew.service()));
+    const longshore = await owned(() => connect({ url: `http://127.0.0.1:${service.port}`, apiKey }));
     return {
       random,
       installation: stack.config.LONGSHORE_INSTALLATION,
@@ -108,7 +116,8 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       workflows: new Client({ connection }).workflow,
       ways,
       servers,
-      ...(disk && { postgresDisk: { ...disk, restart: () => stack.restartPostgres() } }),
+      ...(disk && { postgresDisk: disk }),
+      restartPostgres: () => stack.restartPostgres(),
       config: stack.config,
       launch,
       owned,

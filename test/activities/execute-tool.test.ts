@@ -2,6 +2,9 @@ import { details, proposed, running } from './calls.ts';
 import { setUpCall, until } from './fakes.ts';
 import { failure } from '../../src/contracts/errors.ts';
 
+const BEGUN_BEFORE =
+  'It is not known whether this call took effect: an earlier attempt at it was stored, and how far that came is not known: its worker died or was stopped, or the answer of Postgres to it was lost\nCheck the current state before you repeat it.';
+
 describe('a host tool', () => {
   test('a second attempt of one that may not be repeated is unknown and runs nothing', async () => {
     let runs = 0;
@@ -10,6 +13,15 @@ describe('a host tool', () => {
     expect(await call.worker().execute()).toMatchObject({ outcome: 'unknown', sandboxTier: 'none' });
     expect(runs).toBe(0);
     expect(call.typesOf()).toContain('tool.unknown');
+    expect(call.resultText()).toBe(BEGUN_BEFORE);
+  });
+
+  test('one whose claim was stored, and the answer to it lost, is unknown too, and its result does not say that a worker had died', async () => {
+    let runs = 0;
+    const call = await proposed(setUpCall({ isolation: 'host', execute: async () => `run ${(runs += 1)}` }));
+    call.faults.claimed.push(failure('POSTGRES_UNAVAILABLE', { problem: 'Connection terminated unexpectedly' }));
+    expect(await call.worker().execute()).toMatchObject({ outcome: 'unknown' });
+    expect({ runs, text: call.resultText() }).toEqual({ runs: 0, text: BEGUN_BEFORE });
   });
 
   test('one that may not be repeated waits for a database that is away for a moment, and runs; any other is left to the next attempt', async () => {

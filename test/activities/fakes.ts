@@ -30,7 +30,7 @@ export function createFakeStore() {
   const keys = new Set<string>();
   const transcript = new Map<string, TranscriptEntry>();
   const messages = new Map<string, string>();
-  const faults = { settle: [] as (Error | 'superseded')[], claim: [] as Error[] };
+  const faults = { settle: [] as (Error | 'superseded')[], claim: [] as Error[], claimed: [] as Error[] };
   let sandboxState: 'none' | 'running' = 'none';
   let filesLostAt: string | undefined;
   const append = (more: NewEvent[]) => {
@@ -60,6 +60,8 @@ export function createFakeStore() {
         call.fence += 1;
         call.startedAt ??= new Date().toISOString();
         if (call.fence === 1) append(started);
+        const lost = faults.claimed.shift();
+        if (lost) throw lost;
         return { outcome: 'claimed' as const, fence: call.fence, attempt: call.fence, call: { ...call }, begunAt: performance.now() };
       },
       async settle(

@@ -22,7 +22,7 @@ test('a container killed under a command: the model and the events say unknown, 
   expect(second).toMatchObject({ stdout: 'started\n' });
   expect(
     (await chat.transcript()).some(
-      ({ entry }) => entry.role === 'note' && entry.text.startsWith('The sandbox was started anew: its container ended by itself (exit code 137).'),
+      ({ entry }) => entry.role === 'note' && entry.text.startsWith('The sandbox was started anew: its container was killed from outside (exit code 137): '),
     ),
   ).toBe(true);
   await chat.close();

@@ -31,7 +31,7 @@ export interface ChaosHosts {
 
 /** Two hosts, one with the engine of this machine and one with its own, until the world ends. */
 export async function openHosts(world: World): Promise<ChaosHosts> {
-  const engine = world.owned(await createOwnEngine());
+  const engine = await world.owned(() => createOwnEngine());
   await engine.start({ liveRestore: false });
   await engine.takeImage(world.config.LONGSHORE_SANDBOX_IMAGE);
   const orphans: string[] = [];
@@ -51,10 +51,10 @@ export interface HostOptions {
 
 /** A host until the world ends. */
 export async function openHost(world: World, { id, orphans, engine, settings }: HostOptions): Promise<ChaosHost> {
-  const ways = [world.owned(await openWay(world.servers.postgres)), world.owned(await openWay(world.servers.temporal))] as const;
+  const ways = [await world.owned(() => openWay(world.servers.postgres)), await world.owned(() => openWay(world.servers.temporal))] as const;
   const launch = { ...world.launch, environment: { ...world.launch.environment, ...environmentOf(world, id, ways, engine), ...settings } };
   let worker: OwnProcess = startProcess('worker', launch);
-  world.owned({ [Symbol.asyncDispose]: () => worker.kill() });
+  await world.owned(() => ({ [Symbol.asyncDispose]: () => worker.kill() }));
   await worker.ready;
   const note = async () => orphans.push(...(await namesBelow(worker.pid)));
   const network = (change: 'cut' | 'silence' | 'heal') => () => ways.forEach((way) => way[change]());

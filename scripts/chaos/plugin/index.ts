@@ -12,6 +12,11 @@ async function tellCounter({ label: counted }: { label: string }, { callId, env,
   return `counted ${counted}`;
 }
 
+async function swell(): Promise<never> {
+  const taken: Uint8Array[] = [];
+  for (;;) taken.push(new Uint8Array(8 << 20).fill(1));
+}
+
 export default definePlugin({
   id: 'chaos',
   version: '1.0.0',
@@ -38,6 +43,19 @@ export default definePlugin({
       parameters: label,
       permissions,
       execute: tellCounter,
+    }),
+    defineTool({
+      id: 'swell',
+      description: 'Takes memory without end.',
+      parameters: label,
+      isolation: 'container',
+      execute: swell,
+    }),
+    defineTool({
+      id: 'bloat',
+      description: 'Takes memory without end, beside the worker.',
+      parameters: label,
+      execute: swell,
     }),
     defineTool({
       id: 'mark',

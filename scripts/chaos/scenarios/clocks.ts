@@ -27,7 +27,7 @@ export const clocks: Scenario = {
   workers: 0,
   missing: async () => (existsSync(LIBRARY) ? undefined : `there is no ${LIBRARY} (apt-get install libfaketime)`),
   async run(world, { verdict, say, minutes }) {
-    const clock = world.owned(await openClock());
+    const clock = await world.owned(openClock);
     for (const settings of [clock.wrongBy(HOUR), clock.wrongBy(-HOUR), clock.settable]) await world.crew.add('worker', settings);
     for (const settings of [clock.wrongBy(HOUR), clock.wrongBy(-HOUR)]) await world.crew.add('service', settings);
     const over = AbortSignal.timeout(minutes * 60_000);

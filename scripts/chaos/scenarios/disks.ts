@@ -1,13 +1,11 @@
 import { join } from 'node:path';
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isFailure } from '../../../src/contracts/errors.ts';
 import { createOwnEngine, whyNoOwnEngine } from '../../own-engine.ts';
+import { createAsker } from '../ask.ts';
 import { problemsWithFullDisks } from '../disks/problems-with-full-disks.ts';
 import { openSmallDisk, whyNoSmallDisk, type SmallDisk } from '../disks/small-disk.ts';
 import { openHost, type ChaosHost } from '../hosts/open-hosts.ts';
-import { insist, isPassing } from '../insist.ts';
-import { KINDS, PULSE, STORED } from '../kinds.ts';
+import { KINDS, STORED } from '../kinds.ts';
 import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
@@ -27,10 +25,8 @@ const FAULTS = {
   data: 'the disk of Postgres was full',
   log: 'the disk of Postgres was full, and its log used up',
 };
-const ASK_MS = 1_000;
 /** More than it keeps for later use. */
 const SEGMENTS = 20;
-const ASKED_MS = 60_000;
 const RECOVERY_LIMIT_MS = 20_000;
 const CLOSING_MS = 30_000;
 
@@ -43,26 +39,26 @@ export const disks: Scenario = {
   postgresDiskMb: POSTGRES_MB,
   missing: async () => (await whyNoSmallDisk()) ?? (await whyNoOwnEngine()),
   async run(world, { verdict, say, minutes }) {
-    const disk = world.owned(await openSmallDisk(HOST_MB));
+    const disk = await world.owned(() => openSmallDisk(HOST_MB));
     const orphans: string[] = [];
     const host = await openOn(disk, world, orphans);
     const over = AbortSignal.timeout(minutes * 60_000);
     const filling = fillAtRandom(world, disk, over, { verdict, say });
     const options = { lanes: LANES, over, limitMs: CONVERSATION_LIMIT_MS, kinds: { ...KINDS, ...STORED }, problemsOf: problemsWithFullDisks };
     const { conversations, calls, events } = await play(world, verdict, options);
-    const { times, restarts, refusals } = await filling;
+    const { times, restarts, told } = await filling;
     verdict.add(...(await strangeEffects(world)));
     for (const end = Date.now() + CLOSING_MS; (await world.workflows.count(`ExecutionStatus = 'Running'`)).count > 0 && Date.now() < end;) await sleep(500);
     verdict.add(...(await host.stop()).map((what) => ({ rule: 'left' as const, what })));
     world.alsoGone(orphans);
-    say(`callers were told meanwhile: ${[...refusals].map(([what, count]) => `${what} ${count} times`).join(', ') || 'nothing else than usual'}`);
+    say(`callers were told meanwhile: ${told}`);
     say(`${times} times a disk was full, and Postgres ended ${restarts} times; ${conversations} conversations had ${calls} calls and ${events} events`);
   },
 };
 
 /** All that a host writes is on one disk. */
 async function openOn(disk: SmallDisk, world: World, orphans: string[]): Promise<ChaosHost> {
-  const engine = world.owned(await createOwnEngine({ data: join(disk.directory, 'engine') }));
+  const engine = await world.owned(() => createOwnEngine({ data: join(disk.directory, 'engine') }));
   await engine.start({ liveRestore: false });
   await engine.takeImage(world.config.LONGSHORE_SANDBOX_IMAGE);
   const settings = {
@@ -78,37 +74,30 @@ interface Filled {
   times: number;
   restarts: number;
   /** What a client was told, and how often. */
-  refusals: Map<string, number>;
+  told: string;
 }
 
 async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal, { verdict, say }: Pick<Run, 'verdict' | 'say'>): Promise<Filled> {
   const { faults: random } = world.random;
-  const filled: Filled = { times: 0, restarts: 0, refusals: new Map() };
+  const filled = { times: 0, restarts: 0 };
+  const asker = createAsker(world, verdict);
   const left: (keyof typeof FAULTS)[] = [];
   for (;;) {
     await sleep(between(random, ...QUIET_MS), undefined, { signal: over }).catch(() => undefined);
-    if (over.aborted) return filled;
+    if (over.aborted) return { ...filled, told: asker.told() };
     // All of them in a random order, then again in another one.
     if (left.length === 0) left.push('host', 'data', 'log');
     const [fault = 'host'] = left.splice(Math.floor(random() * left.length), 1);
     const disk = fault === 'host' ? hostDisk : world.postgresDisk!;
     const lengthMs = between(random, ...FULL_MS);
-    const refused: string[] = [];
     await disk.fill();
     if (fault === 'log') await useUpLog(world);
-    for (const end = performance.now() + lengthMs; performance.now() < end; await sleep(ASK_MS)) {
-      const id = `asked-${randomUUID()}`;
-      if (!(await ask(world, id, filled.refusals, verdict))) refused.push(id);
-    }
+    await asker.askFor(lengthMs);
     await disk.free();
     filled.times += 1;
-    const hasEnded = await world.postgresDisk!.restart();
+    const hasEnded = await world.restartPostgres();
     filled.restarts += hasEnded ? 1 : 0;
-    // Requests that were refused are sent again, so that nothing of the first attempt is left.
-    const [{ newMs, oldMs }] = await Promise.all([
-      measureRecovery(world),
-      ...refused.map((id) => insist(AbortSignal.timeout(ASKED_MS), () => begin(world, id))),
-    ]);
+    const [{ newMs, oldMs }] = await Promise.all([measureRecovery(world), asker.askAgain()]);
     const what = `${FAULTS[fault]} for ${seconds(lengthMs)}${hasEnded ? ', and Postgres ended' : ''}`;
     say(`${what}: ${seconds(newMs)} until a new conversation was answered, ${seconds(oldMs)} until all that were under way went on`);
     if (Math.max(newMs, oldMs) > RECOVERY_LIMIT_MS)
@@ -125,25 +114,6 @@ async function useUpLog({ records }: World): Promise<void> {
       () => true,
     );
     if (isAway) return;
-  }
-}
-
-async function begin({ longshore }: World, conversationId: string): Promise<void> {
-  const { message } = PULSE.pulse.turns[0]!;
-  await longshore.start({ agent: 'pulse', user: 'ann', conversationId, message, closeWhenDone: true });
-}
-
-/** Starts a conversation as a caller that does not insist; false when it was refused. */
-async function ask(world: World, id: string, refusals: Filled['refusals'], verdict: Run['verdict']): Promise<boolean> {
-  try {
-    await begin(world, id);
-    return true;
-  } catch (error) {
-    const cause = isFailure(error, 'SERVICE_AWAY') ? ` (${error.values['cause']})` : '';
-    const told = isFailure(error) ? `${error.code}${cause}` : String(error);
-    refusals.set(told, (refusals.get(told) ?? 0) + 1);
-    if (!isPassing(error) || cause.includes('INTERNAL')) verdict.add({ rule: 'told', what: `a client was told ${told}: ${String(error)}` });
-    return false;
   }
 }
 

@@ -8,7 +8,7 @@ export const DATABASE_ERRORS = {
     retryable: true,
   },
   POSTGRES_FULL: {
-    message: 'Postgres has no room for this: {problem}. Give its disk room; what waits for it goes on by itself then',
+    message: 'Postgres has no room for this: {problem}. {fix}; what waits for it goes on by itself then',
     httpStatus: 503,
     retryable: true,
   },

@@ -2,6 +2,7 @@ import type { ContentPart } from '../../contracts/transcript.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import { PROTOCOL } from '../../sandbox/protocol/protocol.ts';
 import type { CodeResult, CodeValue } from '../../sandbox/api/code.ts';
+import { PROBLEMS } from './command-result.ts';
 
 /** A value that is not an image is shown in the first of these forms that it has. */
 const TEXT_FORMS = ['text/markdown', 'text/html', 'text/latex', 'image/svg+xml', 'application/json', 'text/plain'];
@@ -20,6 +21,7 @@ export function describeCode(result: CodeResult): { content: ContentPart[]; isEr
     ...(result.stderr !== '' && { stderr: cleanOutput(result.stderr) }),
     ...(error && { error: error.traceback === '' ? `${error.type}: ${error.message}` : error.traceback }),
     ...(truncated && { truncated, leftOut: describeLeftOut(result) }),
+    ...(result.limit !== undefined && { problem: PROBLEMS[result.limit] }),
     ...(status === 'gone' && { note: 'The process ended, and with it all variables of the context.' }),
   };
   return { content: [{ type: 'text', text: JSON.stringify(summary) }, ...result.values.flatMap(describeValue)] };

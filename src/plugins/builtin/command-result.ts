@@ -2,7 +2,8 @@ import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import type { CommandResult } from '../../sandbox/api/commands.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 
-const LIMITS = {
+/** By the limit of the sandbox that was reached. */
+export const PROBLEMS = {
   memory: 'The sandbox ran out of memory, and the kernel ended a process. Use less at once, or split the work.',
   disk: 'The files of the sandbox take up more than they may, so its commands were ended. Remove some before you write more.',
 };
@@ -17,7 +18,7 @@ export function describeResult(result: CommandResult): JsonObject {
     status: result.status,
     ...(result.exitCode !== undefined && { exitCode: result.exitCode }),
     ...(result.signal !== undefined && { signal: result.signal }),
-    ...(result.limit !== undefined && { problem: LIMITS[result.limit] }),
+    ...(result.limit !== undefined && { problem: PROBLEMS[result.limit] }),
     stdout: cleanOutput(stdout.text),
     stderr: cleanOutput(stderr.text),
     durationMs: Math.round(result.durationMs),

@@ -1,5 +1,5 @@
 import type { Json } from '../../contracts/json.ts';
-import type { AsStarted, RunOptions } from './commands.ts';
+import type { AsStarted, CommandResult, RunOptions } from './commands.ts';
 
 export type CodeLanguage = 'python' | 'javascript' | 'typescript' | 'bash';
 /** Short names that are accepted for a language. */
@@ -39,6 +39,8 @@ export interface CodeResult {
    * made of a tool.
    */
   status: 'finished' | 'failed' | 'interrupted' | 'timeout' | 'gone' | 'concluded';
+  /** As that of commands. */
+  limit?: CommandResult['limit'];
   /** Number of the tool call that ended the code. Only with `concluded`. */
   concludedBy?: number;
   stdout: string;

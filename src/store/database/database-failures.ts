@@ -1,9 +1,18 @@
 import { failure, isFailure, type ErrorValues, type LongshoreError } from '../../contracts/errors.ts';
 
 const SOCKET_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT']);
-/** Shutting down, starting, out of connections or memory, an error of its disk, read-only, refused log-in, no such database; every `08…` is a broken connection. */
-const SERVER_CODES = /^(?:08...|57P0[123]|53[023]00|58030|25006|28...|3D000)$/;
-const DISK_FULL = '53100';
+/**
+ * A broken connection, a session or statement that the server or its operator has ended (a limit of time, a shutdown, a crash of another session), starting, an error of
+ * its disk, read-only, refused log-in, no such database.
+ */
+const SERVER_CODES = /^(?:08...|57...|55P03|25P0[34]|58030|25006|28...|3D000)$/;
+/** Every `53…` says that it lacks something. What to do about it: */
+const LACKS: Record<string, string> = {
+  '53100': 'Give its disk room',
+  '53200': 'Give it memory, or let it need less (max_connections, work_mem)',
+  '53300': 'Raise its max_connections, or run fewer workers and services',
+};
+const LACKS_SOMETHING = /^53...$/;
 const CONNECTION_TEXT =
   /connection terminated|connection ended|not queryable|timeout exceeded when trying to connect|query read timeout|pool after calling end/i;
 /** Of `longshore_take_room`. */
@@ -14,14 +23,15 @@ const UNIQUE_VIOLATION = '23505';
 const CONFLICTS = new Set(['40001', '40P01']);
 
 /**
- * Translates any error of pg into an error of the table: `POSTGRES_UNAVAILABLE` when the database cannot be reached, is too busy or takes no changes, `POSTGRES_FULL` when its
- * disk is full, else `INTERNAL`.
+ * Translates any error of pg into an error of the table: `POSTGRES_UNAVAILABLE` when the database cannot be reached, is too busy or takes no changes, `POSTGRES_FULL` when it
+ * lacks disk, memory or connections, else `INTERNAL`.
  */
 export function postgresFailure(error: unknown): LongshoreError {
   if (isFailure(error)) return error;
   if (codeOf(error) === NO_ROOM) return failure('HOST_FULL', JSON.parse((error as { detail: string }).detail) as ErrorValues<'HOST_FULL'>, error);
   const problem = describe(error);
-  if (codeOf(error) === DISK_FULL) return failure('POSTGRES_FULL', { problem }, error);
+  const code = codeOf(error) ?? '';
+  if (LACKS_SOMETHING.test(code)) return failure('POSTGRES_FULL', { problem, fix: LACKS[code] ?? 'Raise the limit that it has reached' }, error);
   if (isConflict(error))
     return failure('POSTGRES_UNAVAILABLE', { problem: `it rolled a statement back repeatedly because of concurrent transactions (${problem})` }, error);
   return isConnectionProblem(error, problem) ? failure('POSTGRES_UNAVAILABLE', { problem }, error) : failure('INTERNAL', { problem }, error);

@@ -12,11 +12,15 @@ import { contextFor, hostsOfQuestions } from './tool-context.ts';
 import { failedBy, isRepeatable, sandboxFor, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 
+/** The claim of this attempt found another one, which may have been made by this attempt itself, in a statement whose answer was lost. */
+const BEGUN_BEFORE =
+  'an earlier attempt at it was stored, and how far that came is not known: its worker died or was stopped, or the answer of Postgres to it was lost';
+
 /**
  * Runs a tool in the worker's own process. No process can find out later what it did, so only a repeatable tool is run a second time.
  */
 export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
-  if (run.claim.attempt > 1 && !(await mayRunAgain(run))) return { outcome: 'unknown', why: 'the worker died or was stopped while it ran' };
+  if (run.claim.attempt > 1 && !(await mayRunAgain(run))) return { outcome: 'unknown', why: BEGUN_BEFORE };
   const context = Context.current();
   const { cancellationSignal } = context;
   const sandbox = sandboxFor(run);

@@ -20,7 +20,7 @@ test('what cannot be used is said, before anything is started', async () => {
   expect(await chaos('nothing')).toEqual({
     code: 2,
     lines: [''],
-    stderr: 'there is no scenario "nothing": use kills, cuts, slips, hosts, disks, clocks, soak',
+    stderr: 'there is no scenario "nothing": use kills, cuts, slips, hosts, disks, memory, clocks, soak',
   });
   expect(await chaos('--seed', 'x')).toEqual({ code: 2, lines: [''], stderr: '--seed: "x" cannot be used' });
   expect(await chaos('--minutes', '0')).toEqual({ code: 2, lines: [''], stderr: '--minutes: "0" cannot be used' });

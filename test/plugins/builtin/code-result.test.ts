@@ -2,6 +2,20 @@ import { describeCode } from '../../../src/plugins/builtin/code-result.ts';
 
 const result = { execId: 'e', status: 'finished' as const, stdout: '', stderr: '', truncated: false, values: [], durationMs: 1 };
 
+test('code that was ended for want of memory says so', () => {
+  expect(describeCode({ ...result, status: 'gone', limit: 'memory' }).content).toEqual([
+    {
+      type: 'text',
+      text: JSON.stringify({
+        status: 'gone',
+        durationMs: 1,
+        problem: 'The sandbox ran out of memory, and the kernel ended a process. Use less at once, or split the work.',
+        note: 'The process ended, and with it all variables of the context.',
+      }),
+    },
+  ]);
+});
+
 test('what was left out is said, with the limits and what to do', () => {
   expect(describeCode(result).content).toEqual([{ type: 'text', text: '{"status":"finished","durationMs":1}' }]);
   const { content } = describeCode({ ...result, truncated: true });

@@ -143,6 +143,7 @@ function toResult(reader: CodeReader, exit: Exit, problem: string, { execId, con
     execId,
     ...(contextId !== undefined && { contextId }),
     status: statusOf(exit, gone, error?.type),
+    ...(exit.limit !== undefined && { limit: exit.limit }),
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     ...told,
     ...(error && { error }),

@@ -2,10 +2,15 @@ import { contextOfExec } from '../../handle/code/context-names.ts';
 import { isServerExec } from '../../handle/code/server-names.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 
+/** Of a container whose first process got KILL from outside: within it, no process can do that. */
+const KILLED = 137;
+
 /** Why a container ended that was not stopped, as text for the model and the operator. */
 export function describeDeath(state: ContainerState | undefined): string {
   if (state === undefined) return 'its container is gone';
   if (state.outOfMemory) return 'its container ran out of memory and was ended';
+  if (state.exitCode === KILLED)
+    return `its container was killed from outside (exit code ${KILLED}): by a program, or by the kernel when its machine had no memory left`;
   return `its container ended by itself${state.exitCode === undefined ? '' : ` (exit code ${state.exitCode})`}`;
 }
 

@@ -20,6 +20,26 @@ describe('errors of the engine', () => {
     expect(error.message).toBe('The Docker engine refused to create container a: no space left. See: longshore doctor');
   });
 
+  test.each([
+    'failed to start shim: start failed: fatal error: failed to reserve page summary memory\n\nruntime stack:\nruntime.throw()',
+    'failed to start shim: fork/exec /usr/bin/containerd-shim-runc-v2: cannot allocate memory: unknown',
+    'fatal error: runtime: out of memory\n\nruntime stack:',
+  ])('where the kernel has refused memory, that is said, and the first line of what the engine says: %s', (message) => {
+    const error = mapEngineError({ statusCode: 500, json: { message } }, 'start container a');
+    expect(error).toMatchObject({ code: 'DOCKER_FAILED', retryable: true });
+    expect(error.message).toBe(
+      `The Docker engine refused to start container a: its machine has no memory for that now (${message.split('\n')[0]}). What waits for it is tried again. See: longshore doctor`,
+    );
+  });
+
+  test('where what starts containers ended without an error, that is said, and what it may lack', () => {
+    const message =
+      'failed to create shim task: OCI runtime create failed: unable to retrieve OCI runtime error (open /run/log.json: no such file or directory): runc did not terminate successfully: exit status 2: unknown';
+    expect(mapEngineError({ statusCode: 500, json: { message } }, 'start container a').message).toBe(
+      `The Docker engine refused to start container a: what starts containers ended without an error, as when its machine has no memory (${message}). What waits for it is tried again. See: longshore doctor`,
+    );
+  });
+
   test('an error of the table stays itself', () => {
     const error = failure('SANDBOX_LOST', { sandboxId: 'a', problem: 'b' });
     expect(mapEngineError(error, 'x')).toBe(error);

@@ -20,6 +20,14 @@ test('a command that uses up the memory is ended, and its result says why', asyn
   expect(later).not.toHaveProperty('limit');
 });
 
+test.each([undefined, 'kept'])('code that uses up the memory is ended, and its result says why (context: %s)', async (contextId) => {
+  const of = { language: 'python', ...(contextId !== undefined && { contextId }) } as const;
+  expect(await handle.runCode(`x = bytearray(b'x') * (1 << 30)`, of)).toMatchObject({ status: 'gone', limit: 'memory' });
+  const later = await handle.runCode('1 / 0', of);
+  expect(later).toMatchObject({ status: 'failed' });
+  expect(later).not.toHaveProperty('limit');
+});
+
 test('a fork bomb ends with its command, and neither its sandbox nor a neighbour is harmed', async () => {
   const bomb = handle.run('bomb() { bomb | bomb & }; bomb; sleep 60', { timeoutMs: 2000 });
   expect(await output(neighbour, 'echo working')).toBe('working');

@@ -5,7 +5,10 @@ const ended = { id: 'a', status: 'ended', exitCode: 137, outOfMemory: false, lab
 describe('what was lost', () => {
   test('a container that ran out of memory, one that ended and one that is gone are told apart', () => {
     expect(describeDeath({ ...ended, outOfMemory: true })).toContain('out of memory');
-    expect(describeDeath(ended)).toContain('exit code 137');
+    expect(describeDeath(ended)).toBe(
+      'its container was killed from outside (exit code 137): by a program, or by the kernel when its machine had no memory left',
+    );
+    expect(describeDeath({ ...ended, exitCode: 1 })).toBe('its container ended by itself (exit code 1)');
     expect(describeDeath(undefined)).toContain('gone');
   });
 
