@@ -287,6 +287,7 @@ const OTHER_ROWS = {
   pools: { unowned: async () => [], forget: async () => undefined },
   snapshots: { list: async () => [], over: async () => [] },
   roomQueue: { forget: async () => undefined },
+  fleet: { agesOfCopies: async () => new Map() },
   events: {},
 };
 const STUCK = new Promise<never>(() => undefined);
