@@ -95,6 +95,7 @@ export class FakeWorld {
       hosts: slowly(connected.hosts),
       backups: slowly(connected.backups),
       ...OTHER_ROWS,
+      fleet: this.#database.fleet(),
       blobs: { ...slowly(blobs), get },
     };
     const sandboxes = createDockerSandboxes({
@@ -287,7 +288,6 @@ const OTHER_ROWS = {
   pools: { unowned: async () => [], forget: async () => undefined },
   snapshots: { list: async () => [], over: async () => [] },
   roomQueue: { forget: async () => undefined },
-  fleet: { agesOfCopies: async () => new Map() },
   events: {},
 };
 const STUCK = new Promise<never>(() => undefined);
