@@ -54,7 +54,7 @@ test('the job changes the schema, without an engine; programs that may not chang
   expect(await early.said(/(LONGSHORE_MIGRATE=no lets no program change it)/)).toBe('LONGSHORE_MIGRATE=no lets no program change it');
   expect(await codeOf(['setup'])).toBe(0);
   expect(await codeOf(['setup', '--check'])).toBe(0);
-}, 180_000);
+}, 400_000);
 
 test('probes tell of Postgres while the programs live on, and each program stops in time when it is asked to', async () => {
   await using installation = await install([
@@ -99,4 +99,4 @@ test('probes tell of Postgres while the programs live on, and each program stops
   expect(await probe(`${url}/healthz`)).toBe('200 ok');
   expect(await service.ended).toBe(0);
   expect(await next.stop()).toBe(0);
-}, 180_000);
+}, 400_000);
