@@ -62,7 +62,8 @@ test('probes tell of Postgres while the programs live on, and each program stops
     { say: 'Done.' },
   ]);
   const database = new URL(installation.environment['DATABASE_URL'] ?? '');
-  await using way: Way = await openWay(() => ({ host: database.hostname, port: Number(database.port) }));
+  const address = { host: database.hostname, port: Number(database.port) };
+  await using way: Way = await openWay(() => address);
   database.host = `127.0.0.1:${way.port}`;
   const environment = { ...installation.environment, LONGSHORE_MIGRATE: 'no', DATABASE_URL: database.href };
   const ofWorker = { ...environment, LONGSHORE_HOST_ID: 'node-1', LONGSHORE_HOST_ADDRESS: '127.0.0.1:0', LONGSHORE_METRICS_ADDRESS: '127.0.0.1:0' };
