@@ -1,10 +1,9 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
 import { ERRORS } from '../contracts/error-table/error-rows.ts';
-import { failure, isFailure, type ErrorCode } from '../contracts/errors.ts';
-import { HOST_CUT_OFF, SANDBOX_ELSEWHERE } from '../contracts/hosts/elsewhere.ts';
+import { failure, isFailure } from '../contracts/errors.ts';
+import { SANDBOX_ELSEWHERE } from '../contracts/hosts/elsewhere.ts';
 import { elsewhereOf } from '../sandbox/api/elsewhere.ts';
-import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
 import { redact } from '../tool-calls/results/redact.ts';
@@ -14,8 +13,6 @@ type Activity<Args extends unknown[], Result> = (...args: Args) => Promise<Resul
 
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
-/** They take some seconds, so that workflows do not ask one host after the other again and again. */
-const ATTEMPTS_AT_HOST = 5;
 
 /**
  * Wraps an activity so that every error it throws is translated once into Temporal's own failure: `type` is the error code, `details` its values,
@@ -33,27 +30,6 @@ export function translated<Args extends unknown[], Result>(
       throw toTemporalFailure(error, pauseAfter(error));
     }
   };
-}
-
-type Activities = Record<string, (...args: never[]) => Promise<unknown>>;
-
-/**
- * Wraps activities that were sent to this host, once they are translated. Where it does not reach Postgres for so long that other hosts may take its sandboxes over,
- * an activity that has failed for that several times is left to any worker.
- */
-export function unlessCutOff(activities: Activities, { hostId = '', mayBeGivenUp = () => false }: Pick<Sandboxes, 'hostId' | 'mayBeGivenUp'>): Activities {
-  const wrapped = (activity: Activities[string]) =>
-    (async (...args: never[]) => {
-      try {
-        return await activity(...args);
-      } catch (error) {
-        const isAway = error instanceof ApplicationFailure && error.type === ('POSTGRES_UNAVAILABLE' satisfies ErrorCode);
-        if (!isAway || Context.current().info.attempt < ATTEMPTS_AT_HOST || !mayBeGivenUp()) throw error;
-        const message = `Host "${hostId}" does not reach Postgres, and other hosts may have taken over what it had`;
-        throw ApplicationFailure.create({ message, type: HOST_CUT_OFF, nonRetryable: true, cause: error });
-      }
-    }) as Activities[string];
-  return Object.fromEntries(Object.entries(activities).map(([name, activity]) => [name, wrapped(activity)]));
 }
 
 /** What failed is tried again after growing pauses. A worker that ends has not failed: the next one goes on at once. */

@@ -3,7 +3,6 @@ import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
-import { unlessCutOff } from '../activities/failures.ts';
 import type { Config } from '../platform/config.ts';
 import { readEncryptionKeys } from '../platform/encryption-keys.ts';
 import { checkNamespace } from '../client/temporal/own-namespace.ts';
@@ -150,10 +149,8 @@ async function createOn(
     stickyQueueScheduleToStartTimeout: '2s',
   });
   const { hostId } = options.sandboxes;
-  if (hostId === undefined) return [worker];
   // What uses a sandbox of this host, and was given to a worker of another one first.
-  const activities = unlessCutOff(shared.activities, options.sandboxes);
-  return [worker, await Worker.create({ ...shared, activities, taskQueue: hostQueue(taskQueue, hostId) })];
+  return hostId === undefined ? [worker] : [worker, await Worker.create({ ...shared, taskQueue: hostQueue(taskQueue, hostId) })];
 }
 
 /** Ends them all when one of them ends. */

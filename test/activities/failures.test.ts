@@ -1,6 +1,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { growingPause, toTemporalFailure, translated, unlessCutOff } from '../../src/activities/failures.ts';
+import { growingPause, toTemporalFailure, translated } from '../../src/activities/failures.ts';
 import { failure } from '../../src/contracts/errors.ts';
 
 test('an error of the table keeps its code and values, and the table says whether Temporal may retry', () => {
@@ -32,25 +32,6 @@ test.each([
   };
   await expect(retryOf(failure('DOCKER_UNAVAILABLE', { problem: 'refused' }))).rejects.toMatchObject({ nextRetryDelay: pauseMs });
   await expect(retryOf(failure('DETACHED', { execId: 'call_1' }))).rejects.toMatchObject({ type: 'DETACHED', nextRetryDelay: undefined });
-});
-
-test.each([
-  ['the fifth attempt without Postgres at a host that may be given up', 5, true, 'POSTGRES_UNAVAILABLE', 'HostCutOff'],
-  ['an earlier attempt', 4, true, 'POSTGRES_UNAVAILABLE', 'POSTGRES_UNAVAILABLE'],
-  ['a host that cannot be given up yet', 5, false, 'POSTGRES_UNAVAILABLE', 'POSTGRES_UNAVAILABLE'],
-  ['another error', 5, true, 'DOCKER_UNAVAILABLE', 'DOCKER_UNAVAILABLE'],
-] as const)('an activity of a host that is cut off from Postgres is left to any worker: %s', async (_what, attempt, mayBeGivenUp, code, type) => {
-  const failing = async () => {
-    throw failure(code, { problem: 'refused' });
-  };
-  const { callModel } = unlessCutOff({ callModel: translated(failing) }, { hostId: 'first', mayBeGivenUp: () => mayBeGivenUp });
-  const isCutOff = type === 'HostCutOff';
-  const message = 'Host "first" does not reach Postgres, and other hosts may have taken over what it had';
-  await expect(new MockActivityEnvironment({ attempt }).run(callModel!)).rejects.toMatchObject({
-    type,
-    nonRetryable: isCutOff,
-    ...(isCutOff && { message }),
-  });
 });
 
 test("Temporal's own failures pass through as they are", () => {
