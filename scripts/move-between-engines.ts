@@ -1,44 +1,66 @@
 /**
- * Puts a sandbox to disk on one engine, archives it, brings it back on another, and checks that its process goes on there with its memory. The time
- * of each step is printed. Both engines need gVisor, checkpoints and the sandbox image.
- *   LONGSHORE_COPY_CHECKPOINTS=yes npx tsx scripts/move-between-engines.ts unix:///run/a.sock unix:///run/b.sock
+ * Moves a sandbox between two engines, to and fro: puts it to disk on one, archives it, brings it back on the other, and checks that its process goes on there
+ * with its memory. The times of the steps are printed. Both engines need gVisor, checkpoints and the sandbox image. Ends with 1 when a move has lost a process.
+ *   LONGSHORE_COPY_CHECKPOINTS=yes npx tsx scripts/move-between-engines.ts unix:///run/a.sock unix:///run/b.sock [--moves 50]
  */
 import { createLogger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../src/sandbox/api/host-sandboxes.ts';
 import { openStore } from '../src/store/open-store.ts';
 import { startTemporaryStack } from './temporary-stack.ts';
+import { parseArgs } from 'node:util';
 
-const OWNER = { sandboxId: 'sbx_moves', tenantId: 'moves' };
 const GVISOR = { runtime: 'runsc' } as const;
-const COMMAND = 'mkfifo gate; x=$RANDOM; echo begun $$ $x; read line < gate; echo $line $$ $x';
+/** Writes what it is told, with its process id and a number that only its memory has. */
+const PROCESS = 'mkfifo gate; x=$RANDOM$RANDOM; echo begun $$ $x > log; while read line < gate; do echo $line $$ $x >> log; done';
+const BEGUN = 'until [ -s log ]; do sleep 0.05; done; cat log';
+const STEPS = ['hibernate', 'archive', 'bring back'] as const;
 
-const [first, second] = process.argv.slice(2);
-if (first === undefined || second === undefined)
-  throw new RangeError('name two engines, as in DOCKER_HOST: npx tsx scripts/move-between-engines.ts unix:///run/a.sock unix:///run/b.sock');
+const { values, positionals } = parseArgs({ options: { moves: { type: 'string', default: '1' } }, allowPositionals: true });
+const [first, second] = positionals;
+const moves = Number(values.moves);
+if (first === undefined || second === undefined || !Number.isInteger(moves) || moves < 1)
+  throw new RangeError('name two engines, as in DOCKER_HOST: npx tsx scripts/move-between-engines.ts unix:///run/a.sock unix:///run/b.sock [--moves 50]');
 
-async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
+const times: Record<(typeof STEPS)[number], number[]> = { hibernate: [], archive: [], 'bring back': [] };
+
+async function timed<T>(step: (typeof STEPS)[number], work: () => Promise<T>): Promise<T> {
   const started = performance.now();
   const result = await work();
-  console.log(`${what}: ${Math.round(performance.now() - started)} ms`);
+  times[step].push(performance.now() - started);
   return result;
 }
 
-async function move(from: Sandboxes, to: Sandboxes): Promise<void> {
-  const { handle } = await from.open(OWNER, GVISOR);
-  const begun = new Promise<void>((resolve) => {
-    handle.run(COMMAND, { execId: 'waits', timeoutMs: 0, onStdout: () => resolve() }).catch(() => undefined);
-  });
-  await begun;
-  const tier = await timed('hibernate', () => from.hibernate(OWNER.sandboxId));
-  if (tier !== 'hibernated') throw new Error(`the first engine cannot hibernate: the sandbox is ${tier}`);
-  await timed('archive', () => from.archive(OWNER.sandboxId, { otherwise: 'stay' }));
-  const opened = await timed('bring back on the other engine', () => to.open(OWNER, GVISOR));
+interface Mover {
+  /** Where the sandbox is. */
+  at: Sandboxes;
+  owner: { sandboxId: string; tenantId: string };
+  /** Process id and number of its process. */
+  mark: string;
+}
+
+async function begin(at: Sandboxes, count: number): Promise<Mover> {
+  const owner = { sandboxId: `sbx_moves_${count}`, tenantId: 'moves' };
+  const { handle } = await at.open(owner, GVISOR);
+  handle.run(PROCESS, { execId: 'waits', timeoutMs: 0 }).catch(() => undefined);
+  const [, mark] = /^begun (\d+ \d+)\n$/.exec((await handle.run(BEGUN)).stdout.text) ?? [];
+  if (mark === undefined) throw new Error('the process did not begin');
+  return { at, owner, mark };
+}
+
+async function move({ at, owner, mark }: Mover, to: Sandboxes, word: string): Promise<Mover> {
+  const tier = await timed('hibernate', () => at.hibernate(owner.sandboxId));
+  if (tier !== 'hibernated') throw new Error(`the engine cannot hibernate: the sandbox is ${tier}`);
+  await timed('archive', () => at.archive(owner.sandboxId, { otherwise: 'stay' }));
+  const opened = await timed('bring back', () => to.open(owner, GVISOR));
   if (opened.lost !== undefined) throw new Error(opened.lost);
-  await opened.handle.run('echo ended > gate');
-  const { stdout } = await opened.handle.attach('waits');
-  if (!/^begun (\d+ \d+)\nended \1\n$/.test(stdout.text)) throw new Error(`the process did not go on: ${JSON.stringify(stdout.text)}`);
-  console.log('the same process went on on the other engine');
+  const { stdout } = await opened.handle.run(`echo ${word} > gate; until grep -q '^${word} ' log; do sleep 0.05; done; tail -n 1 log`, { timeoutMs: 30_000 });
+  if (stdout.text !== `${word} ${mark}\n`) throw new Error(`the process did not go on: ${JSON.stringify(stdout.text)}`);
+  return { at: to, owner, mark };
+}
+
+function medianOf(numbers: number[]): string {
+  return `${Math.round(numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0)} ms`;
 }
 
 const log = createLogger({ LONGSHORE_LOG_LEVEL: 'warn' });
@@ -46,12 +68,28 @@ await using stack = await startTemporaryStack('moves', { DOCKER_HOST: first }, c
 await using store = await openStore({ url: stack.config.DATABASE_URL, log, blobs: stack.config });
 const on = (host: string, hostId: string) =>
   createDockerSandboxes({ config: { ...stack.config, DOCKER_HOST: host, LONGSHORE_HOST_ID: hostId }, store, log, reapGraceMs: -60_000 });
-await using from = on(first, 'first');
-await using to = on(second, 'second');
+await using one = on(first, 'first');
+await using other = on(second, 'second');
+const sandboxesOf = async (sandboxId: string) => ((await store.sandboxes.get(sandboxId))?.hostId === 'second' ? other : one);
+let mover: Mover | undefined;
+let lost = 0;
 try {
-  await move(from, to);
+  for (let count = 1; count <= moves; count += 1) {
+    mover ??= await begin(one, count);
+    const { owner } = mover;
+    try {
+      mover = await move(mover, mover.at === one ? other : one, `move-${count}`);
+    } catch (error) {
+      lost += 1;
+      console.log(`move ${count} lost the process:`, error);
+      await (await sandboxesOf(owner.sandboxId)).destroy(owner.sandboxId);
+      mover = undefined;
+    }
+    if (count % 10 === 0) console.log(`${count} of ${moves} moves, ${lost} lost`);
+  }
 } finally {
-  const owner = (await store.sandboxes.get(OWNER.sandboxId))?.hostId === 'second' ? to : from;
-  await owner.destroy(OWNER.sandboxId);
-  for (const host of [from, to]) await host.reap();
+  if (mover) await mover.at.destroy(mover.owner.sandboxId);
+  for (const host of [one, other]) await host.reap();
 }
+console.log(`${moves} moves, ${lost} lost. Medians: ${STEPS.map((step) => `${step} ${medianOf(times[step])}`).join(', ')}`);
+process.exitCode = lost === 0 ? 0 : 1;

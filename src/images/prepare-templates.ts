@@ -25,11 +25,12 @@ export async function prepareTemplates(
   for (const template of (await loadTemplates(directory)).values()) {
     const { name, options, pool } = template;
     if (!named.has(name)) continue;
+    // Also of one that cannot be built now: its pool is filled when somebody has built the image.
+    if (pool > 0) pools.push({ name, options, size: pool });
     try {
       const outcome =
         template.build && builds ? await buildTemplate(template, { standardImage, log: (line) => log.info({ template: name }, line) }) : 'nothing';
       if (outcome === 'built') log.info({ template: name, image: options.image }, 'template built');
-      if (pool > 0) pools.push({ name, options, size: pool });
     } catch (error) {
       log.error({ template: name, err: error }, 'a template cannot be built');
     }

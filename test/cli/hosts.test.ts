@@ -1,7 +1,9 @@
+import { Client } from 'pg';
 import { pino } from 'pino';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createTestDatabase } from '../support/databases.ts';
+import { until } from '../e2e/support.ts';
 import { runLine, type LineOptions } from './support.ts';
 
 const LOST_MS = 60_000;
@@ -21,6 +23,13 @@ const line = (words: string[], { environment = {}, ...options }: LineOptions = {
     environment: { ...process.env, DATABASE_URL: database.url, LONGSHORE_BLOBS: undefined, ...environment },
     ...options,
   });
+
+async function run(statement: string): Promise<void> {
+  const client = new Client(database.url);
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
 
 async function sandboxOn(hostId: string, sandboxId: string): Promise<void> {
   await store.sandboxes.ensure({ sandboxId, tenantId: 'default', state: 'stopped', hostId, containerName: sandboxId, volumeName: sandboxId, options: {} });
@@ -72,12 +81,27 @@ test('drain says what is left and why until nothing is; an interrupt ends only t
   expect(await watching).toMatchObject({ code: 130 });
   expect(await store.fleet.hosts(LOST_MS, 'b')).toMatchObject([{ drainingSince: expect.any(String) }]);
 
+  // So long ago that its workers know of it.
+  await run(`update hosts set draining_since = draining_since - interval '1 minute' where host_id = 'b'`);
   const again = line(['drain', 'b', '--json']);
   const row = (await store.sandboxes.get('sbx_2'))!;
   await store.sandboxes.change('sbx_2', row.generation, { state: 'archived', archive: { files: { blobId: 'b', bytes: 1, sha256: 'x' } } });
   const { out, code } = await again;
   expect(code).toBe(0);
   expect(JSON.parse(out.trim().split('\n').at(-1)!)).toMatchObject({ left: [] });
+});
+
+test('drain ends when nothing is left and all workers of the host have heard of it', async () => {
+  await store.hosts.beat('d', LOST_MS);
+  const draining = line(['drain', 'd']);
+  await until(async () => (await store.fleet.hosts(LOST_MS, 'd'))[0]?.drainingSince !== undefined, 'it is being drained');
+  // A beat that was just before another worker has had one.
+  await run(`update hosts set heard_at = draining_since + interval '9 seconds' where host_id = 'd'`);
+  await run(`update hosts set heard_at = draining_since + interval '10 seconds' where host_id = 'd'`);
+  const { code, out } = await draining;
+  expect(code).toBe(0);
+  expect(out).toMatch(/^0 of 0 moved; waiting until all workers of the host know that it is drained\n/);
+  expect(out).toMatch(/\n0 of 0 moved\nNothing is left on host "d"\. It takes no sandboxes until: longshore hosts resume d\n$/);
 });
 
 test('hosts that nobody knows, and archives that other hosts could not read, are refused', async () => {

@@ -19,6 +19,7 @@ const OF_NO_TENANT: Record<string, string> = {
   blobs: 'archives of sandboxes by random ids, which only workers read',
   host_authority: 'one row about the installation',
   hosts: 'machines that have sandboxes',
+  copies_seen: 'names of volumes and containers, which only workers read',
   host_workers: 'workers that serve the sandboxes of their hosts',
   blob_chunks: 'parts of archives, which only workers read',
 };

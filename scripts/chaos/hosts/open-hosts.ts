@@ -8,11 +8,13 @@ import type { World } from '../world.ts';
 /** The shortest that the setting takes. */
 export const LOST_AFTER_MS = 30_000;
 
+export type Servers = 'Postgres' | 'Temporal' | 'both';
+
 /** A host of the installation, as far as the others see one: an engine, a worker, and the network between it and the servers. */
 export interface ChaosHost {
   id: string;
-  /** All its connections to Postgres and Temporal. */
-  network: Record<'cut' | 'silence' | 'heal', () => void>;
+  /** Its connections to Postgres and Temporal, in both directions. */
+  network: Record<'cut' | 'silence', (of: Servers) => void> & { heal(): void };
   /** KILL for its worker and its engine, whose containers run on. Absent for the host with the engine of this machine, which is not killed. */
   die?: () => Promise<void>;
   /** `survivors`: whether the engine leaves alone what has run on without it. */
@@ -57,11 +59,16 @@ export async function openHost(world: World, { id, orphans, engine, settings }: 
   await world.owned(() => ({ [Symbol.asyncDispose]: () => worker.kill() }));
   await worker.ready;
   const note = async () => orphans.push(...(await namesBelow(worker.pid)));
-  const network = (change: 'cut' | 'silence' | 'heal') => () => ways.forEach((way) => way[change]());
+  const [postgres, temporal] = ways;
+  const waysTo = (of: Servers) => (of === 'both' ? ways : [of === 'Postgres' ? postgres : temporal]);
   const asked = createEngine(engine?.host ?? world.config.DOCKER_HOST);
   return {
     id,
-    network: { cut: network('cut'), silence: network('silence'), heal: network('heal') },
+    network: {
+      cut: (of) => waysTo(of).forEach((way) => way.cut()),
+      silence: (of) => waysTo(of).forEach((way) => way.silence()),
+      heal: () => ways.forEach((way) => way.heal()),
+    },
     ...(engine && {
       async die() {
         await note();

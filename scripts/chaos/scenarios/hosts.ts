@@ -14,13 +14,15 @@ const QUIET_MS = [3_000, 8_000] as const;
 /** Short ones end before the host is given up. Long ones do not: the other host has to have been there for as long, too. */
 const OUTAGES_MS = { short: [1_000, 20_000], long: [LOST_AFTER_MS + 10_000, LOST_AFTER_MS + 30_000] } as const;
 const FAULTS = ['cut', 'silence', 'death'] as const;
+/** Where one server is reached, the host goes on with half of its work. */
+const SERVERS = ['both', 'both', 'Postgres', 'Temporal'] as const;
 /** A host says six times in `LOST_AFTER_MS` that it is there; when it does, it removes what has been taken over. */
 const SINGLE_AFTER_MS = 20_000;
 const CLOSING_MS = 30_000;
 
 export const hosts: Scenario = {
   summary:
-    'Two hosts, of which one at a time is cut off from the servers with all that runs on it, or dies and comes back, for less or more time than after which it is given up.',
+    'Two hosts, of which one at a time is cut off from both servers or one of them with all that runs on it, or dies and comes back, for less or more time than after which it is given up.',
   minutes: 6,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: false,
@@ -57,9 +59,10 @@ async function loseAtRandom(
     const [least, most] = OUTAGES_MS[oneOf(random, ['short', 'long'] as const)];
     const lengthMs = between(random, least, most);
     const survivors = random() < 0.5;
+    const server = fault === 'death' ? 'both' : oneOf(random, SERVERS);
     const before = await sandboxesOn(world, host);
     if (fault === 'death') await host.die?.();
-    else host.network[fault]();
+    else host.network[fault](server);
     await sleep(lengthMs);
     const still = await sandboxesOn(world, host);
     const taken = before.filter((id) => !still.includes(id));
@@ -68,7 +71,7 @@ async function loseAtRandom(
     else host.network.heal();
     outages += 1;
     const aloneMs = await untilSingle(world, all);
-    const what = `${fault} of host "${host.id}" for ${seconds(lengthMs)}`;
+    const what = `${fault} of host "${host.id}"${server === 'both' ? '' : ` and ${server} alone`} for ${seconds(lengthMs)}`;
     run.say(`${what}: ${taken.length} of its sandboxes were taken over, ${seconds(aloneMs)} until none of them ran on there`);
     if (aloneMs > SINGLE_AFTER_MS)
       run.verdict.add({ rule: 'doubled', what: `after ${what}, these ran beside their successors: ${(await superseded(world, all)).join(', ')}` });

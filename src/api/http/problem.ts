@@ -49,9 +49,11 @@ export function problemOf(error: unknown, { id: request, routeOptions }: Asked):
   return { problem: { ...fieldsOf(told), ...(known.code === 'INTERNAL' && { status: 500 }), request }, isOurs };
 }
 
-/** The header that says when to try again, where there are limits. */
-export function retryOf({ status, values }: Problem): { 'retry-after'?: string } {
-  return status === 429 ? { 'retry-after': String(values['retryAfter'] ?? STREAMS_END) } : {};
+/** The header that says when to try again, where there are limits, or a host has to get room first. In seconds. */
+export function retryOf({ status, values }: Pick<Problem, 'status' | 'values'>): { 'retry-after'?: string } {
+  if (status === 429) return { 'retry-after': String(values['retryAfter'] ?? STREAMS_END) };
+  const { retryAfterMs } = values;
+  return typeof retryAfterMs === 'number' ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {};
 }
 
 function fieldsOf({ code, message, values }: LongshoreError): Omit<Problem, 'request'> {

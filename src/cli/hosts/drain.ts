@@ -15,6 +15,8 @@ interface DrainOptions {
 }
 
 const LOOK_EVERY_MS = 1_000;
+/** How often workers hear whether their host is drained, in the time after which a host counts as lost. */
+const BEATS = 6;
 const NAMED = 5;
 
 export function drainCommand(cli: Cli): Command {
@@ -41,26 +43,33 @@ async function drain(cli: Cli, store: Store, hostId: string, { wait, sharedDirec
   const others = (await store.fleet.hosts(lostAfterMs)).filter((host) => host.isThere && host.drainingSince === undefined);
   if (!isThere) printError(cli, `No worker of host "${hostId}" is there: its sandboxes stay until one is started.`);
   if (others.length === 0) printError(cli, 'No other host is there that takes sandboxes: calls that need one wait until there is.');
-  if (wait) await watch(cli, store, hostId, json === true);
+  if (wait) await watch(cli, store, { hostId, lostAfterMs, json: json === true });
   else printFact(cli, `Host "${hostId}" is being drained. See how far it is: longshore hosts drain ${hostId}`);
 }
 
-/** Shows what is left, at each change, until nothing is. An interrupt ends only the showing. */
-async function watch(cli: Cli, store: Store, hostId: string, json: boolean): Promise<void> {
+interface Watched {
+  hostId: string;
+  lostAfterMs: number;
+  json: boolean;
+}
+
+/** Shows what is left, at each change, until nothing is and its workers make no more. An interrupt ends only the showing. */
+async function watch(cli: Cli, store: Store, { hostId, lostAfterMs, json }: Watched): Promise<void> {
   const stopped = new AbortController();
   const release = cli.onInterrupt(() => stopped.abort());
   try {
     const all = new Set<string>();
     for (let said = ''; ;) {
+      const isKnown = await isKnownThere(store, hostId, lostAfterMs);
       const rows = await store.sandboxes.list({ hostId, states: ON_HOST });
       for (const { sandboxId } of rows) all.add(sandboxId);
       const left = await Promise.all(rows.map(async (row) => ({ sandboxId: row.sandboxId, state: row.state, why: await whyLeft(store, row) })));
       const progress = { moved: all.size - left.length, all: all.size, left };
-      const text = JSON.stringify(progress);
+      const text = json ? JSON.stringify(progress) : textOf(progress, isKnown);
       if (text !== said && json) printJsonLine(cli, progress);
-      else if (text !== said) printFact(cli, textOf(progress));
+      else if (text !== said) printFact(cli, text);
       said = text;
-      if (left.length === 0) break;
+      if (isKnown && left.length === 0) break;
       await pause(LOOK_EVERY_MS, stopped.signal);
       if (stopped.signal.aborted) return leave(cli, hostId);
     }
@@ -68,6 +77,13 @@ async function watch(cli: Cli, store: Store, hostId: string, json: boolean): Pro
   } finally {
     release();
   }
+}
+
+/** A worker that has not heard yet that its host is drained may still make a sandbox. It hears of it when it says that the host is there. */
+async function isKnownThere({ fleet }: Store, hostId: string, lostAfterMs: number): Promise<boolean> {
+  const [host] = await fleet.hosts(lostAfterMs, hostId);
+  if (!host?.isThere || host.drainingSince === undefined) return true;
+  return Date.parse(host.heardAt) - Date.parse(host.drainingSince) >= lostAfterMs / BEATS;
 }
 
 function leave(cli: Cli, hostId: string): void {
@@ -82,8 +98,15 @@ async function whyLeft({ sandboxUses }: Store, { conversationId, state, paused }
   return state === 'creating' ? 'it is being made' : 'it is next';
 }
 
-function textOf({ moved, all, left }: { moved: number; all: number; left: { sandboxId: string; why: string }[] }): string {
+interface Progress {
+  moved: number;
+  all: number;
+  left: { sandboxId: string; why: string }[];
+}
+
+function textOf({ moved, all, left }: Progress, isKnown: boolean): string {
+  if (left.length === 0) return `${moved} of ${all} moved${isKnown ? '' : '; waiting until all workers of the host know that it is drained'}`;
   const waited = left.slice(0, NAMED).map(({ sandboxId, why }) => `${sandboxId} (${why})`);
   const more = left.length > NAMED ? ` and ${left.length - NAMED} more` : '';
-  return `${moved} of ${all} moved${left.length === 0 ? '' : `; left: ${waited.join(', ')}${more}`}`;
+  return `${moved} of ${all} moved; left: ${waited.join(', ')}${more}`;
 }

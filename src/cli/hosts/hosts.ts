@@ -88,7 +88,10 @@ async function refusal({ sandboxes }: Store, { hostId, isThere, unstored }: Know
     ...(left.length > 0 ? [`these sandboxes are on it: ${left.slice(0, NAMED).join(', ')}${more}`] : []),
     ...(unstored > 0 ? [`${unstored} snapshots are on it and not in the blob store`] : []),
   ];
-  const fix = left.length > 0 ? `Move them: longshore hosts drain ${hostId}` : 'Stop its workers, and remove its snapshots';
+  const toMove = isThere
+    ? `Move them: longshore hosts drain ${hostId}`
+    : 'Start a worker of it to move them. Otherwise each goes to another host when it is used, or ends with its conversation';
+  const fix = left.length > 0 ? toMove : 'Stop its workers, and remove its snapshots';
   return failure('INVALID_ARGUMENT', { what: 'host', problem: `"${hostId}" cannot be removed: ${problems.join('; ') || 'it has just changed'}`, fix });
 }
 

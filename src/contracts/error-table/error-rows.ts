@@ -27,7 +27,7 @@ export const ERRORS = {
     retryable: false,
   },
   TEMPLATE_NOT_BUILT: {
-    message: 'The image of template "{template}" is not on this machine ({image}). Build it: longshore template build {template}',
+    message: 'The image of template "{template}" is not on host "{host}" ({image}). Build it there: longshore template build {template}',
     httpStatus: 503,
     retryable: false,
   },

@@ -93,8 +93,10 @@ export interface FleetRows {
   hosts(lostAfterMs: number, hostId?: string): Promise<KnownHost[]>;
   /** Those that are known, of hosts that are there. */
   disks(lostAfterMs: number): Promise<({ hostId: string } & HostDisk)[]>;
-  /** Removes what is known of a host; false while it is there, or something is left on it. */
+  /** Removes what is known of a host, with its warm sandboxes; false while it is there, or something else is left on it. */
   forget(hostId: string, lostAfterMs: number): Promise<boolean>;
+  /** For how many milliseconds workers of the host have seen each of these, which are all that copies have made on its engine now. 0 for what is new. */
+  agesOfCopies(hostId: string, names: string[]): Promise<Map<string, number>>;
 }
 
 const RESERVED = 'longshore_promised_on(h.host_id, true)';
@@ -120,9 +122,17 @@ const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since,
       where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') group by state) counted) as sandboxes
   from hosts h where $2::text is null or h.host_id = $2 order by h.host_id`;
 const DISKS = `select h.host_id, h.facts->'disk' as disk from hosts h where h.facts ? 'disk' and ${recent('$1')} order by 1`;
-const FORGET = `delete from hosts h where h.host_id = $1 and not ${recent('$2')}
-    and not exists (select from sandboxes s where s.host_id = h.host_id and s.state not in ('archived', 'destroyed'))
-    and not exists (select from snapshots n where n.host_id = h.host_id and n.stored is null) returning host_id`;
+/** Warm sandboxes, and those that are being made to be warm, are of nobody: they go with their host. If it comes back, its reaper finds containers without rows. */
+const IS_POOLED = "s.pool_slot is not null and s.state in ('creating', 'warm')";
+const FORGET = `with gone as (delete from hosts h where h.host_id = $1 and not ${recent('$2')}
+      and not exists (select from sandboxes s where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') and not (${IS_POOLED}))
+      and not exists (select from snapshots n where n.host_id = h.host_id and n.stored is null) returning host_id),
+    unseen as (delete from copies_seen c using gone where c.host_id = gone.host_id),
+    removed as (delete from sandboxes s using gone where s.host_id = gone.host_id and s.pool_slot is not null)
+  select host_id from gone`;
+const SEE_COPIES = `with gone as (delete from copies_seen where host_id = $1 and name <> all($2)),
+    seen as (insert into copies_seen (host_id, name) select $1, unnest($2::text[]) on conflict do nothing)
+  select name, extract(epoch from clock_timestamp() - seen_at)::float8 * 1000 as age from copies_seen where host_id = $1 and name = any($2)`;
 
 interface HostRow {
   host_id: string;
@@ -166,6 +176,11 @@ export function createFleet(database: Database): FleetRows {
       return rows.map(({ host_id: hostId, disk }) => ({ hostId, ...disk }));
     },
     forget: async (hostId, lostAfterMs) => (await database.query('fleet.forget', FORGET, [hostId, lostAfterMs])).length > 0,
+    async agesOfCopies(hostId, names) {
+      const known = await database.query<{ name: string; age: number }>('fleet.agesOfCopies', SEE_COPIES, [hostId, names]);
+      const ages = new Map(known.map(({ name, age }) => [name, age]));
+      return new Map(names.map((name) => [name, ages.get(name) ?? 0]));
+    },
   };
 }
 

@@ -42,7 +42,7 @@ labels: { team: blue }
   try {
     const { options } = await template();
     await expect(parts.sandboxes.open(parts.newOwner(), { ...options })).rejects.toThrow(
-      `The image of template "${name}" is not on this machine (${await image()}). Build it: longshore template build ${name}`,
+      `The image of template "${name}" is not on host "test-host" (${await image()}). Build it there: longshore template build ${name}`,
     );
     const built = await line('build', name);
     expect(built).toMatchObject({ code: 0, err: '' });

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { WebSocket } from 'ws';
 import type { Chat } from '../../../src/client.ts';
 import { sandboxIdOf } from '../../../src/contracts/ids.ts';
+import { serve } from '../../api/serve.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, resultsOf, until, untilEvent, type Installation, type WorkerProcess } from '../support.ts';
 
@@ -97,6 +101,34 @@ test('a sandbox that was stopped waits before it starts again, and has its files
   expect(await stopped.reply()).toBe('Second.');
   expect(await outputs(stopped)).toEqual(['one\n', 'one\ntwo\n']);
   await end(stopped, others[1]);
+}, 120_000);
+
+test('files and terminals over HTTP do not wait: they are refused with the time after which to try again, and keep their place', async () => {
+  const stopped = await ready('stopping');
+  await until(async () => (await stopped.status()).sandboxTier === 'stopped', 'it is stopped');
+  const others = [await ready(), await ready()] as const;
+  const server = await serve(installation);
+  const { text } = await installation.longshore.keys.create({ name: 'test', scopes: ['files:read', 'sandbox:exec'] });
+  const headers = { authorization: `Bearer ${text}` };
+  const urlOf = (path: string) => `${server.url}/v1/conversations/${stopped.id}${path}`;
+  const refused = await fetch(urlOf('/files/log'), { headers });
+  const sandboxId = sandboxIdOf(stopped.id);
+  const detail = `No host has 256 MB of memory for sandbox "${sandboxId}" now: "room" has promised 512 of 512 MB (LONGSHORE_HOST_MEMORY), and 0 others have waited longer. A call of a conversation goes on when there is room; try anything else again`;
+  expect({ status: refused.status, after: refused.headers.get('retry-after'), body: await refused.json() }).toEqual({
+    status: 503,
+    after: '1',
+    body: expect.objectContaining({ code: 'HOST_FULL', retryable: true, detail }),
+  });
+  const terminal = new WebSocket(urlOf('/terminals/main').replace('http', 'ws'), { headers });
+  terminal.on('error', () => undefined);
+  const [, told] = (await once(terminal, 'unexpected-response')) as [unknown, IncomingMessage];
+  expect({ status: told.statusCode, after: told.headers['retry-after'] }).toEqual({ status: 503, after: expect.stringMatching(/^[1-5]$/) });
+  told.destroy();
+  await end(others[0]);
+  await until(async () => (await fetch(urlOf('/files/log'), { headers })).status === 200, 'there is room');
+  expect(await (await fetch(urlOf('/files/log'), { headers })).text()).toBe('one\n');
+  await end(stopped, others[1]);
+  await server.kill();
 }, 120_000);
 
 test('who waits is not forgotten when the worker is killed, and one whose turn was ended keeps nobody waiting', async () => {

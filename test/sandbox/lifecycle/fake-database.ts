@@ -21,6 +21,7 @@ export class FakeDatabase {
   areBlobsOld = false;
   readonly #blobs = new Map<string, Buffer>();
   readonly #tokens = new Map<string, string>();
+  readonly #copiesSeen = new Map<string, number>();
   #numbers = 0;
 
   sandboxes() {
@@ -113,6 +114,15 @@ export class FakeDatabase {
     };
     this.rows.set(sandboxId, changed);
     return changed;
+  }
+
+  fleet() {
+    return {
+      agesOfCopies: async (_hostId: string, names: string[]) => {
+        for (const name of names) if (!this.#copiesSeen.has(name)) this.#copiesSeen.set(name, Date.now());
+        return new Map(names.map((name) => [name, Date.now() - (this.#copiesSeen.get(name) ?? 0)]));
+      },
+    };
   }
 
   blobs() {

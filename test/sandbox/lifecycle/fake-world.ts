@@ -95,6 +95,7 @@ export class FakeWorld {
       hosts: slowly(connected.hosts),
       backups: slowly(connected.backups),
       ...OTHER_ROWS,
+      fleet: this.#database.fleet(),
       blobs: { ...slowly(blobs), get },
     };
     const sandboxes = createDockerSandboxes({

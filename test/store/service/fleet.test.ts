@@ -155,6 +155,30 @@ test('a host whose snapshots are in the blob store is forgotten, and they stay; 
   expect(await store.snapshots.remove(snapshotId)).toBeUndefined();
 });
 
+test('a host is forgotten with its warm sandboxes, and not while one of them has been given to a conversation', async () => {
+  const [host, other] = [name('host'), name('other')];
+  await hosts({ [host]: GIB, [other]: GIB });
+  const warm = async (hostId: string, slot: number) => {
+    const sandboxId = newId('sbx');
+    const row = { sandboxId, hostId, containerName: sandboxId, volumeName: sandboxId, options: {} };
+    await store.pools.add(row, { key: 'small', slot });
+    await store.sandboxes.change(sandboxId, (await store.sandboxes.get(sandboxId))!.generation, { state: 'warm' });
+    return sandboxId;
+  };
+  const [taken, left, elsewhere] = [await warm(host, 1), await warm(host, 2), await warm(other, 1)];
+  const claimed = await store.pools.claim(
+    { hostId: host, key: 'small', preferred: [taken] },
+    { sandboxId: newId('sbx'), conversationId: await newConversation(store), tenantId: 'default', options: {} },
+  );
+  expect(claimed?.sandboxId).toBe(taken);
+  expect(await store.fleet.forget(host, -LOST_MS)).toBe(false);
+  expect(await store.sandboxes.get(left)).toMatchObject({ state: 'warm' });
+  await store.sandboxes.remove(taken);
+  expect(await store.fleet.forget(host, -LOST_MS)).toBe(true);
+  expect(await store.sandboxes.get(left)).toBeUndefined();
+  expect(await store.sandboxes.get(elsewhere)).toMatchObject({ state: 'warm' });
+});
+
 test('a host is forgotten only when it is silent and nothing is on it', async () => {
   const host = name('host');
   await hosts({ [host]: GIB });

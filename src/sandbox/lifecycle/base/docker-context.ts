@@ -40,7 +40,7 @@ export interface DockerContext {
   runtimes: () => Promise<string[] | undefined>;
   /** That of its engine; undefined where it is not known. */
   disk: () => Promise<HostDisk | undefined>;
-  fleet: Pick<Store['fleet'], 'candidates' | 'hosts'>;
+  fleet: Pick<Store['fleet'], 'candidates' | 'hosts' | 'agesOfCopies'>;
   /** Those that wait for memory of hosts, and how long one may. */
   roomQueue: Store['roomQueue'];
   hostWaitMs: number;

@@ -55,7 +55,7 @@ async function createFrom(context: DockerContext, row: SandboxRow, spec: Contain
     if (template === undefined || !isFailure(error, 'IMAGE_NOT_FOUND')) throw error;
     // A sandbox may rest for longer than its image is kept; then its files are used with a newer image. A new sandbox must have the requested image.
     const newer = row.state === 'creating' ? undefined : await context.engine.newestTemplateImage(template);
-    if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, image: spec.image }, error);
+    if (newer === undefined) throw failure('TEMPLATE_NOT_BUILT', { template, host: context.hostId, image: spec.image }, error);
     context.log.warn({ sandboxId: row.sandboxId, image: spec.image, newer }, 'a sandbox goes on in a newer image of its template');
     return context.engine.createAttached({ ...spec, image: newer });
   }

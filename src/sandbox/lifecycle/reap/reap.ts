@@ -34,8 +34,11 @@ export async function reap(context: DockerContext): Promise<Reaped> {
   const containers = await engine.containersOf(installation);
   const holderStays = containers.some(({ joins }) => joins);
   const removable = containers.filter(({ role }) => role !== HOLDER_ROLE || !holderStays);
+  const volumes = await engine.volumesOf(installation);
+  const copies = [...containers, ...volumes].filter(({ role }) => role === 'copy').map(({ name }) => name);
+  const ages = await context.fleet.agesOfCopies(hostId, copies);
   // By id: a newer container may have its name by now.
-  const removedContainers = await removeOrphans(context, removable, async ({ id, name }) => {
+  const removedContainers = await removeOrphans(context, removable, ages, async ({ id, name }) => {
     await engine.removeContainer(id ?? name);
     return true;
   });
@@ -43,7 +46,7 @@ export async function reap(context: DockerContext): Promise<Reaped> {
     context,
     containers.filter(({ joins }) => joins),
   );
-  const removedVolumes = await removeOrphans(context, await engine.volumesOf(installation), ({ name }) => engine.removeVolume(name));
+  const removedVolumes = await removeOrphans(context, volumes, ages, ({ name }) => engine.removeVolume(name));
   const lost: string[] = [];
   for (const row of await rows.list({ hostId, states: ['running', 'frozen', 'hibernated'] })) {
     if ((await checkTier(context, row.sandboxId)) === 'lost') lost.push(row.sandboxId);
@@ -53,11 +56,13 @@ export async function reap(context: DockerContext): Promise<Reaped> {
   return reaped;
 }
 
-async function removeOrphans(context: DockerContext, things: OwnedThing[], remove: (thing: OwnedThing) => Promise<boolean>): Promise<string[]> {
+type Ages = ReadonlyMap<string, number>;
+
+async function removeOrphans(context: DockerContext, things: OwnedThing[], ages: Ages, remove: (thing: OwnedThing) => Promise<boolean>): Promise<string[]> {
   const removed: string[] = [];
   for (const thing of things) {
     const { name } = thing;
-    if (!(await isOrphan(context, thing))) continue;
+    if (!(await isOrphan(context, thing, ages))) continue;
     try {
       if (await remove(thing)) removed.push(name);
     } catch (error) {
@@ -82,18 +87,19 @@ async function removePages({ engine: { checkpoints }, log }: DockerContext, cont
   }
 }
 
-async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext, thing: OwnedThing): Promise<boolean> {
-  const { sandboxId, snapshotId, role, createdAtMs } = thing;
+async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext, thing: OwnedThing, ages: Ages): Promise<boolean> {
+  const { sandboxId, snapshotId, createdAtMs } = thing;
   const row = sandboxId === '' || snapshotId !== undefined ? undefined : await rows.get(sandboxId);
   if (row !== undefined && isSuperseded(thing, row, hostId)) return true;
-  const ageMs = Date.now() - createdAtMs;
-  if (ageMs < reapGraceMs) return false;
-  // A copy makes its volumes and containers before the row names them.
-  const isRipe = role !== 'copy' || ageMs >= reapGraceMs * COPY_GRACES;
+  if (Date.now() - createdAtMs < reapGraceMs) return false;
   if (snapshotId !== undefined) return (await snapshots.get(snapshotId)) === undefined;
-  if (row === undefined || row.state === 'archived') return isRipe;
-  if (row.state === 'destroyed') return true;
-  return isRipe && isPast(thing, row, hostId);
+  if (row?.state === 'destroyed') return true;
+  return isRipe(thing, reapGraceMs, ages) && (row === undefined || row.state === 'archived' || isPast(thing, row, hostId));
+}
+
+/** A copy makes its volumes and containers before the row names them. The clocks of engine and worker may be set while it works, so they do not count here. */
+function isRipe({ name, role }: OwnedThing, reapGraceMs: number, ages: Ages): boolean {
+  return role !== 'copy' || (ages.get(name) ?? 0) >= reapGraceMs * COPY_GRACES;
 }
 
 /** Whether the sandbox uses another container and volume now: this one was left when the sandbox was archived, or belongs to a layout that was not used. */

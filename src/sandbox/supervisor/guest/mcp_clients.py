@@ -117,15 +117,15 @@ class Clients:
         self._begin = begin
         self._cancel = cancel
         # Not `select`, which takes no descriptor above 1023.
-        self._poll = select.poll()
-        self._poll.register(listener, select.POLLIN)
+        self._epoll = select.epoll()
+        self._epoll.register(listener, select.EPOLLIN)
         self._clients: dict[int, Client] = {}
         self._silent: dict[int, Client] = {}
         """Without a request yet, in the order in which they came: when there are too many of them, the one that came first is dropped."""
 
     def serve(self) -> None:
         while True:
-            for fd, events in self._poll.poll():
+            for fd, events in self._epoll.poll():
                 if fd == self._listener.fileno():
                     self._accept()
                 elif fd in self._clients:
@@ -136,13 +136,13 @@ class Clients:
             connection = self._listener.accept()[0]
             fd = connection.fileno()
             self._clients[fd] = self._silent[fd] = Client(connection)
-            self._poll.register(fd, select.POLLIN)
+            self._epoll.register(fd, select.EPOLLIN)
         if len(self._silent) > _SILENT:
             self._drop(next(iter(self._silent)))
 
     def _attend(self, fd: int, events: int) -> None:
         client = self._clients[fd]
-        if events & (select.POLLHUP | select.POLLERR):
+        if events & (select.EPOLLHUP | select.EPOLLERR):
             self._drop(fd)
         elif fd in self._silent:
             try:
@@ -156,8 +156,8 @@ class Clients:
 
     def _take(self, fd: int, client: Client, asked: dict[str, Any]) -> None:
         del self._silent[fd]
-        # From now on, only its end counts.
-        self._poll.modify(fd, 0)
+        # From now on, only its end counts. gVisor does not wake who waits for the end alone; it wakes at each change who waits for input in this way.
+        self._epoll.modify(fd, select.EPOLLIN | select.EPOLLET)
         try:
             client.request = ClientRequest(client, asked)
         except (KeyError, TypeError):
@@ -166,7 +166,7 @@ class Clients:
             self._begin(client.request)
 
     def _drop(self, fd: int) -> None:
-        self._poll.unregister(fd)
+        self._epoll.unregister(fd)
         self._silent.pop(fd, None)
         client = self._clients.pop(fd)
         client.close()
