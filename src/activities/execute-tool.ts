@@ -10,7 +10,9 @@ import type { NewEvent } from '../store/store.ts';
 import type { ClaimResult, ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
-import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
+import { MethodDesk, type AwaitedResults, type DeskParts } from '../tool-calls/run/method-desk.ts';
+import { beginWithoutRow, mayHaveLateRow, noRoom } from '../tool-calls/run/methods/late-row.ts';
+import type { Within } from '../tool-calls/run/methods/within.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
 import { askedSoFar, notingQuestions, type NotedUsage } from '../tool-calls/ask/asked-so-far.ts';
 import { runAgentTool } from '../tool-calls/run/agent-tools.ts';
@@ -49,17 +51,16 @@ export function createExecuteTool(parts: Parts) {
   };
 
   async function attach(args: ExecuteToolArgs, progress: Progress, { noted, runAtOnce, within }: Place): Promise<ExecuteToolResult> {
-    const store = { ...parts.store, usage: noted.usage };
     const started = [startedEvent(args)];
     const agent = parts.agents.get(args.agentId);
-    const claim = within
-      ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
-      : await claimHere(parts, args, started);
+    using late = within && mayHaveLateRow(within, parts.registry.get(args.tool)) ? beginWithoutRow(parts.store, within, started, args) : undefined;
+    const store = { ...(late?.store ?? parts.store), usage: noted.usage };
+    const claim = late?.claim ?? (await (within ? claimWithin(parts, args, within, started) : claimHere(parts, args, started)));
     const registry = await registryInConversation({ ...parts, store }, agent, args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':
-        if (within) throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
+        if (within) throw noRoom(args.storageLimit);
         throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
       case 'settled':
         return endClientCall({ store, args, tool }, await tellStored({ args, store, opened, registry, tool }, claim.call));
@@ -115,6 +116,10 @@ async function claimHere({ store, registry, opened, agents, log }: Parts, args: 
   // Temporal gives a call that may not be repeated one attempt only.
   const mayComeAgain = known === undefined || known.isolation === 'container' || isRepeatable({ tool: known });
   return mayComeAgain ? claim() : patiently(claim, (error) => log.warn({ callId, err: error }, 'a call could not be claimed yet'));
+}
+
+function claimWithin({ store }: Parts, { storageLimit }: ExecuteToolArgs, { proposal, requested }: Within, started: NewEvent[]): Promise<ClaimResult> {
+  return store.toolCalls.claimMethod(proposal, { requested: [requested], started }, storageLimit);
 }
 
 function hasNeeds(agents: Parts['agents'], { agentId }: ExecuteToolArgs): boolean {

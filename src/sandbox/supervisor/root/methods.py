@@ -274,7 +274,7 @@ class Answer:
         channel.handler = self
         # One that was answered before is not asked for its body again.
         known = not desk.is_open(self._number)
-        channel.reply({'accepted': self._size if known else 0})
+        channel.reply_later({'accepted': self._size if known else 0})
         if known:
             channel.end({})
 
@@ -284,7 +284,8 @@ class Answer:
         if len(self._body) < self._size:
             return
         body = bytes(self._body)
-        self._channel.end({})
+        # Told with the next call of the code, which mostly comes at once.
+        self._channel.end_later({})
         self._desk.answer(self._number, body)
 
     def on_credit(self) -> None:

@@ -1,0 +1,15 @@
+import type { CallResult, NewMethodCall } from '../../../store/tool-call-rows.ts';
+import type { NewEvent } from '../../../store/store.ts';
+
+/** A call of code that runs within the attempt of the call whose code made it. */
+export interface Within {
+  /** The call and its event, for the ledger, which does not have the call yet. */
+  proposal: NewMethodCall;
+  requested: NewEvent;
+  /** No worker has been told of it before. */
+  isNew: boolean;
+  /** Gets the result of a call without a row, before it is stored. */
+  onResult: (result: CallResult) => void;
+  /** Gets the result when this attempt is the one that stored it. */
+  onStored: (result: CallResult) => void;
+}
