@@ -207,11 +207,14 @@ export class MethodDesk implements Disposable {
     const { handle, call } = one;
     if (!this.parts.runAtOnce)
       return answer(one, refusedAnswer('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
-    if ((await handle.holdMethod(call.execId, call.number)) > MAX_DURABLE) {
+    const held = handle.holdMethod(call.execId, call.number);
+    // One of the first calls is within the limit, so it is stored at the same time.
+    if (call.number > MAX_DURABLE && (await held) > MAX_DURABLE) {
       const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval, which is the limit; further ones are refused.`;
       return answer(one, refusedAnswer('TOO_MANY', message));
     }
-    if (!(await this.propose(one, judged))) return answer(one, noRoom(this.parts.args));
+    const [hasRoom] = await Promise.all([this.propose(one, judged), held]);
+    if (!hasRoom) return answer(one, noRoom(this.parts.args));
     this.fresh.push(judged.proposed);
   }
 

@@ -205,9 +205,9 @@ class Desk:
         call = self._open.pop(number, None)
         if call is None:
             return
+        call.send(body)
         self._methods.hoard -= len(call.line)
         self._count_held()
-        call.send(body)
         self._methods.unblock()
 
     def close(self) -> None:
@@ -284,9 +284,9 @@ class Answer:
         if len(self._body) < self._size:
             return
         body = bytes(self._body)
+        self._desk.answer(self._number, body)
         # Told with the next call of the code, which mostly comes at once.
         self._channel.end_later({})
-        self._desk.answer(self._number, body)
 
     def on_credit(self) -> None:
         pass
