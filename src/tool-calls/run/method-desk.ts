@@ -46,6 +46,8 @@ export interface DeskParts {
 
 type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
 
+/** One reason for all attempts: creating it takes a stack trace. */
+const OVER = new DOMException('The attempt at the call has ended', 'AbortError');
 const MAX_DURABLE = 1000;
 /** Milliseconds without output or calls after which code with open calls counts as waiting. */
 const QUIET_MS = 400;
@@ -111,7 +113,7 @@ export class MethodDesk implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.closed.abort();
+    this.closed.abort(OVER);
     clearTimeout(this.timer);
     for (const callId of this.open.keys()) this.letGo(callId);
   }
