@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ExecuteToolArgs } from '../../../contracts/activities.ts';
 import { failure } from '../../../contracts/errors.ts';
 import type { RegisteredTool } from '../../../plugins/registry/registry.ts';
@@ -41,6 +42,8 @@ export function beginWithoutRow(store: Store, { proposal, requested, onResult }:
     clearTimeout(timer);
     if (claiming === undefined && !from) {
       onResult(result);
+      // The answer is sent before the statement: both keep other programs busy, and the code waits for one of them only.
+      await setImmediate();
       const outcome = await toolCalls.recordMethod(proposal, result, [requested, ...started, ...ending], storageLimit);
       if (outcome === 'missing') throw noRoom(storageLimit);
       return outcome === 'recorded';
