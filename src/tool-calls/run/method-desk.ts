@@ -193,7 +193,10 @@ export class MethodDesk implements Disposable {
     const { callId, tool, hash, timeoutMs, needsSandbox } = judged.proposed;
     const { openMethods: _, ...same } = args;
     const attempt = (hooks: Pick<Within, 'onResult' | 'onStored'>) =>
-      runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox }, { ...this.proposalOf(one, judged), isNew: !one.call.repeated, ...hooks });
+      runAtOnce(
+        { ...same, callId, tool, hash, timeoutMs, needsSandbox },
+        { ...this.proposalOf(one, judged), mayBeLate: !one.call.repeated && !this.ahead.hasFailed, ...hooks },
+      );
     try {
       const end = await this.ahead.run(attempt, (result) => this.work(() => this.deliver(one, { ...result, tool })));
       if (end === 'answered') return undefined;

@@ -10,7 +10,12 @@ type Hooks = Pick<Within, 'onResult' | 'onStored'>;
  */
 export class AnswersAhead {
   private readonly storing = new Set<Promise<unknown>>();
-  private hasFailed = false;
+  private failed = false;
+
+  /** A call that was answered could not be stored. */
+  get hasFailed(): boolean {
+    return this.failed;
+  }
 
   /** Returns `answered` when `answer` was called. Otherwise, the result if this attempt has stored one. */
   async run(attempt: (hooks: Hooks) => Promise<unknown>, answer: (result: CallResult) => Promise<void>): Promise<'answered' | CallResult | undefined> {
@@ -41,11 +46,11 @@ export class AnswersAhead {
     this.storing.add(storing);
     const over = () => this.storing.delete(storing);
     storing.then(over, () => {
-      this.hasFailed = true;
+      this.failed = true;
       over();
     });
     await Promise.allSettled(before);
-    if (this.hasFailed) return false;
+    if (this.failed) return false;
     await answer();
     return true;
   }

@@ -17,9 +17,9 @@ export interface LateRow extends Disposable {
   store: Store;
 }
 
-/** Whether the row of a call may be written after the call: it only reads, runs beside the worker, and no attempt before this one can have begun it. */
-export function mayHaveLateRow({ isNew }: Within, tool: RegisteredTool | undefined): boolean {
-  return isNew && tool?.isolation === 'host' && tool.annotations.readOnlyHint === true && tool.kind === 'tool' && !tool.client && !tool.mayGoOn;
+/** Whether the row of a call may be written after the call, which only reads and runs beside the worker. */
+export function mayHaveLateRow({ mayBeLate }: Within, tool: RegisteredTool | undefined): boolean {
+  return mayBeLate && tool?.isolation === 'host' && tool.annotations.readOnlyHint === true && tool.kind === 'tool' && !tool.client && !tool.mayGoOn;
 }
 
 /**

@@ -6,8 +6,8 @@ export interface Within {
   /** The call and its event, for the ledger, which does not have the call yet. */
   proposal: NewMethodCall;
   requested: NewEvent;
-  /** No worker has been told of it before. */
-  isNew: boolean;
+  /** It may run before it has a row: no worker was told of it before, and the ledger has taken the calls before it. */
+  mayBeLate: boolean;
   /** Gets the result of a call without a row, before it is stored. */
   onResult: (result: CallResult) => void;
   /** Gets the result when this attempt is the one that stored it. */

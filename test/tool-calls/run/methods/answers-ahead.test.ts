@@ -46,7 +46,7 @@ test('after a call that could not be stored, none is answered before it is store
   first.store(error);
   await expect(first.ended).rejects.toBe(error);
   second.store();
-  expect([await second.ended, answers]).toEqual([RESULT, ['first']]);
+  expect([await second.ended, answers, ahead.hasFailed]).toEqual([RESULT, ['first'], true]);
 });
 
 test('that there is no room for a call that was answered is told to the next one', async () => {

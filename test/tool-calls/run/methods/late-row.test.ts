@@ -24,7 +24,7 @@ function begin({ recorded = 'recorded', claimed = 'claimed' }: { recorded?: stri
   const events = { append: async (_id: string, appended: NewEvent[]) => void log.push(`append ${types(appended)}`) };
   const transcript = { append: async () => (log.push('entry'), true) };
   const onResult = () => void log.push('result');
-  const within = { proposal: { ...PROPOSAL, parentCallId: 'call_1' }, requested: event('requested'), isNew: true, onResult, onStored: () => undefined };
+  const within = { proposal: { ...PROPOSAL, parentCallId: 'call_1' }, requested: event('requested'), mayBeLate: true, onResult, onStored: () => undefined };
   const late = beginWithoutRow({ toolCalls, events, transcript } as unknown as Store, within, [event('started')], { storageLimit: 2 ** 20 } as ExecuteToolArgs);
   const settle = (from?: { sandboxId: string; fence: number }) => late.store.toolCalls.settle(PROPOSAL.callId, 1, RESULT, [event('finished')], from);
   return { log, late, settle };
@@ -89,9 +89,9 @@ test('a call that is given up leaves no row', async () => {
 
 test('only a new call of a tool that reads beside the worker may have its row later', () => {
   const tool = (more: object = {}) => ({ isolation: 'host', kind: 'tool', annotations: { readOnlyHint: true }, ...more }) as RegisteredTool;
-  const isNew = { isNew: true } as Within;
-  expect(mayHaveLateRow(isNew, tool())).toBe(true);
-  expect(mayHaveLateRow({ isNew: false } as Within, tool())).toBe(false);
+  const mayBe = { mayBeLate: true } as Within;
+  expect(mayHaveLateRow(mayBe, tool())).toBe(true);
+  expect(mayHaveLateRow({ mayBeLate: false } as Within, tool())).toBe(false);
   const others = [
     { isolation: 'container' },
     { kind: 'agent' },
@@ -100,5 +100,5 @@ test('only a new call of a tool that reads beside the worker may have its row la
     { client: {} },
     { mayGoOn: () => true },
   ];
-  expect([undefined, ...others.map(tool)].map((other) => mayHaveLateRow(isNew, other))).toEqual([undefined, ...others].map(() => false));
+  expect([undefined, ...others.map(tool)].map((other) => mayHaveLateRow(mayBe, other))).toEqual([undefined, ...others].map(() => false));
 });
