@@ -6,11 +6,13 @@ import { PLAN_TOOL } from '../contracts/plan/plan.ts';
 import { isAgentTool } from '../contracts/sub-agent.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
-import type { NewEvent } from '../store/store.ts';
+import type { NewEvent, Store } from '../store/store.ts';
 import type { ClaimResult, ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
-import { MethodDesk, type AwaitedResults, type DeskParts, type Within } from '../tool-calls/run/method-desk.ts';
+import { MethodDesk, type AwaitedResults, type DeskParts } from '../tool-calls/run/method-desk.ts';
+import { beginWithoutRow, mayHaveLateRow, noRoom } from '../tool-calls/run/methods/late-row.ts';
+import type { Within } from '../tool-calls/run/methods/within.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
 import { askedSoFar, notingQuestions, type NotedUsage } from '../tool-calls/ask/asked-so-far.ts';
 import { runAgentTool } from '../tool-calls/run/agent-tools.ts';
@@ -49,17 +51,14 @@ export function createExecuteTool(parts: Parts) {
   };
 
   async function attach(args: ExecuteToolArgs, progress: Progress, { noted, runAtOnce, within }: Place): Promise<ExecuteToolResult> {
-    const store = { ...parts.store, usage: noted.usage };
-    const started = [startedEvent(args)];
     const agent = parts.agents.get(args.agentId);
-    const claim = within
-      ? await store.toolCalls.claimMethod(within.proposal, { requested: [within.requested], started }, args.storageLimit)
-      : await claimHere(parts, args, started);
+    using begun = await begin(parts, args, noted, within);
+    const { store, claim } = begun;
     const registry = await registryInConversation({ ...parts, store }, agent, args);
     const tool = registry.get(args.tool);
     switch (claim.outcome) {
       case 'missing':
-        if (within) throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
+        if (within) throw noRoom(args.storageLimit);
         throw failure('TOOL_CALL_NOT_FOUND', { callId: args.callId });
       case 'settled':
         return endClientCall({ store, args, tool }, await tellStored({ args, store, opened, registry, tool }, claim.call));
@@ -117,6 +116,21 @@ async function claimHere({ store, registry, opened, agents, log }: Parts, args: 
   return mayComeAgain ? claim() : patiently(claim, (error) => log.warn({ callId, err: error }, 'a call could not be claimed yet'));
 }
 
+/** Claims the call, unless it may have its row later. */
+async function begin(parts: Parts, args: ExecuteToolArgs, { usage }: NotedUsage, within: Within | undefined): Promise<Begun> {
+  const started = [startedEvent(args)];
+  if (within && mayHaveLateRow(within, parts.registry.get(args.tool))) {
+    const late = beginWithoutRow(parts.store, within, started, args);
+    return { ...late, store: { ...late.store, usage } };
+  }
+  const claim = await (within ? claimWithin(parts, args, within, started) : claimHere(parts, args, started));
+  return { claim, store: { ...parts.store, usage }, [Symbol.dispose]: () => undefined };
+}
+
+function claimWithin({ store }: Parts, { storageLimit }: ExecuteToolArgs, { proposal, requested }: Within, started: NewEvent[]): Promise<ClaimResult> {
+  return store.toolCalls.claimMethod(proposal, { requested: [requested], started }, storageLimit);
+}
+
 function hasNeeds(agents: Parts['agents'], { agentId }: ExecuteToolArgs): boolean {
   const { sandbox } = agents.get(agentId) ?? {};
   return sandbox !== undefined && Object.keys(needsOf(sandbox)).length > 0;
@@ -130,6 +144,11 @@ function outputOf({ events }: ActivityDependencies['store'], { conversationId, c
     append: (written) => events.append(conversationId, written),
     onProblem: (error) => log.warn({ err: error }, 'output could not be stored as events'),
   });
+}
+
+interface Begun extends Disposable {
+  claim: ClaimResult;
+  store: Store;
 }
 
 interface Claimed {

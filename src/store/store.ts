@@ -172,6 +172,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     proposeMethod(call: NewMethodCall, events: NewEvent[], storageLimit?: number): Promise<boolean>;
     /** As `proposeMethod` and `claim`, in one round trip for a new call; `missing` when there is no room for it. */
     claimMethod(call: NewMethodCall, events: { requested: NewEvent[]; started: NewEvent[] }, storageLimit?: number): Promise<ClaimResult>;
+    /** Inserts a call of code together with its result. `exists`: there is such a call, which is not changed; `missing`: there is no room for it. */
+    recordMethod(call: NewMethodCall, result: CallResult, events: NewEvent[], storageLimit?: number): Promise<'recorded' | 'exists' | 'missing'>;
     get(callId: string): Promise<ToolCallRow | undefined>;
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */

@@ -37,6 +37,11 @@ const HELD = `held as (
   )`;
 const METHOD_BYTES = 'stored_bytes = stored_bytes + octet_length($7::json::text) + octet_length($10::json::text)';
 
+/** What a result adds to the stored bytes; where its content is the value as text, only the value. */
+function resultBytes(content: string, value: string, isOfValue: string): string {
+  return `coalesce(octet_length(${value}::json::text), 0) + case when ${isOfValue}::boolean then 0 else octet_length(${content}::json::text) end`;
+}
+
 /** Takes the calls as one JSON text, in the order in which the model requested them. */
 export const PROPOSE = `with proposed as (
   insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash)
@@ -61,6 +66,21 @@ export const CLAIM_METHOD = `with ${ROOM}, claimed as (
     returning conversations.conversation_id, event_seq
   ), logged as (${insertEvents('$10')})
   select ${COLUMNS} from claimed`;
+
+/** The same for a new call that has its result already. */
+export const RECORD_METHOD = `with ${ROOM}, recorded as (
+    insert into tool_calls (call_id, conversation_id, turn_id, step_id, position, tool, arguments, hash, parent_call_id, state, fence, started_at, finished_at,
+      content, is_error, value)
+    select $1, conversation_id, $3, $4, $5::integer, $6, $7::json, $8, $9, $14, 1, clock_timestamp(), clock_timestamp(),
+      case when $18 then null else $15::json end, $16, $17::json from room
+    on conflict do nothing
+    returning conversation_id
+  ), counter as (
+    update conversations set event_seq = event_seq + json_array_length($10::json), ${METHOD_BYTES} + ${resultBytes('$15', '$17', '$18')} from recorded
+    where conversations.conversation_id = recorded.conversation_id
+    returning conversations.conversation_id, event_seq
+  ), logged as (${insertEvents('$10')})
+  select conversation_id from recorded`;
 
 /** One call of code in a sandbox, with its events when it is new. */
 export const PROPOSE_METHOD = `with ${ROOM}, proposed as (
@@ -107,17 +127,16 @@ export const CLAIM = `with ${HELD}, claimed as (
 
 /**
  * One round trip: result, transcript entry and events, atomically. The results of code's calls are not in the transcript, and where such content is the value
- * as text (`$8`), only the value is stored.
+ * as text (`$10`), only the value is stored.
  */
 export const SETTLE = `with ${HELD}, settled as (
-    update tool_calls set state = $3, content = case when parent_call_id is null or $8 then null else $4::json end, is_error = $5, value = $7::json, finished_at = clock_timestamp()
+    update tool_calls set state = $6, content = case when parent_call_id is null or $10 then null else $7::json end, is_error = $8, value = $9::json, finished_at = clock_timestamp()
     from held where call_id = $1 and tool_calls.conversation_id = held.conversation_id and state in ('proposed', 'running')
-      and ($2::integer is null or fence = $2) and ${countsFrom('$9', '$10')}
+      and ($2::integer is null or fence = $2) and ${countsFrom('$4', '$5')}
     returning call_id, tool_calls.conversation_id, turn_id, step_id, tool, parent_call_id
   ), counter as (
-    update conversations set event_seq = event_seq + json_array_length($6::json),
-      stored_bytes = stored_bytes + octet_length($6::json::text) + coalesce(octet_length($7::json::text), 0)
-        + case when settled.parent_call_id is not null and $8 then 0 else octet_length($4::json::text) end,
+    update conversations set event_seq = event_seq + json_array_length($3::json),
+      stored_bytes = stored_bytes + octet_length($3::json::text) + ${resultBytes('$7', '$9', 'settled.parent_call_id is not null and $10')},
       transcript_seq = transcript_seq + case when settled.parent_call_id is null then 1 else 0 end
     from settled
     where conversations.conversation_id = settled.conversation_id
@@ -125,10 +144,10 @@ export const SETTLE = `with ${HELD}, settled as (
   ), entered as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
     select counter.conversation_id, counter.transcript_seq, settled.call_id, settled.turn_id, settled.step_id, clock_timestamp(),
-      json_build_object('role', 'tool', 'callId', settled.call_id, 'tool', settled.tool, 'content', $4::json, 'isError', $5::boolean)
+      json_build_object('role', 'tool', 'callId', settled.call_id, 'tool', settled.tool, 'content', $7::json, 'isError', $8::boolean)
     from counter cross join settled where settled.parent_call_id is null
     on conflict (conversation_id, key) do nothing
-  ), logged as (${insertEvents('$6')})
+  ), logged as (${insertEvents('$3')})
   select conversation_id from settled`;
 
 export const EDIT = `with ${HELD}, before as (

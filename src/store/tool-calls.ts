@@ -9,7 +9,7 @@ import { toJsonText } from './database/json-text.ts';
 import type { SandboxPlace } from './sandbox-rows.ts';
 import type { NewEvent, Store } from './store.ts';
 import type { CallResult, ClaimResult, NewMethodCall, ToolCallRow, ToolCallState } from './tool-call-rows.ts';
-import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, SETTLE } from './tool-call-sql.ts';
+import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, RECORD_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
   call_id: string;
@@ -53,6 +53,15 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       announcer.announce(call.conversationId);
       return claimedCall(toCall(row), 0);
     },
+    async recordMethod(call, result, events, storageLimit) {
+      const recorded = await database.query('toolCalls.recordMethod', RECORD_METHOD, [...methodValues(call, events, storageLimit), ...resultValues(result)]);
+      if (recorded.length > 0) {
+        announcer.announce(call.conversationId);
+        return 'recorded';
+      }
+      await refuseSuperseded(database, call.from);
+      return (await database.query('toolCalls.get', GET, [call.callId])).length > 0 ? 'exists' : 'missing';
+    },
     async get(callId) {
       const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
       return rows.map(toCall)[0];
@@ -67,13 +76,9 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       const [settled] = await database.query<{ conversation_id: string }>('toolCalls.settle', SETTLE, [
         callId,
         fence ?? null,
-        result.state,
-        toJsonText(result.content),
-        result.isError,
         eventsText(events),
-        result.value === undefined ? null : toJsonText({ value: result.value }),
-        isOfValue(result),
         ...placeValues(from),
+        ...resultValues(result),
       ]);
       if (settled) announcer.announce(settled.conversation_id);
       return settled !== undefined;
@@ -101,6 +106,11 @@ function methodValues(call: NewMethodCall, events: NewEvent[], storageLimit: num
   const { callId, conversationId, turnId, stepId, number, tool, hash, parentCallId } = call;
   const stored = [callId, conversationId, turnId, stepId, number, tool, toJsonText(call.arguments), hash, parentCallId, eventsText(events)];
   return [...stored, storageLimit ?? null, ...placeValues(call.from)];
+}
+
+function resultValues(result: CallResult) {
+  const { state, content, isError, value } = result;
+  return [state, toJsonText(content), isError, value === undefined ? null : toJsonText({ value }), isOfValue(result)];
 }
 
 function placeValues(from: SandboxPlace | undefined) {

@@ -62,10 +62,16 @@ test('everything that is stored is counted, and the result of a call of the mode
   const method = await newMethod(id, 1, 5 * KILOBYTE);
   await store.toolCalls.claimMethod(method, { requested: note(method.callId, 10), started: [] });
   await store.toolCalls.settle(method.callId, 1, done(3 * KILOBYTE), []);
+  const short = await newMethod(id, 2, 2 * KILOBYTE);
+  await store.toolCalls.recordMethod(
+    short,
+    { ...done(0), value: 'v'.repeat(KILOBYTE), content: [{ type: 'text', text: 'v'.repeat(KILOBYTE) }] },
+    note(short.callId, 10),
+  );
   const counted = (await store.conversations.storedBytes(id)) - before;
   const really = await measured(id);
   expect(Math.abs(counted - really)).toBeLessThan(2 * KILOBYTE);
-  expect(really).toBeLessThan(54 * KILOBYTE);
+  expect(really).toBeLessThan(58 * KILOBYTE);
   expect(await store.toolCalls.get(callId)).toMatchObject({ state: 'finished', content: [{ type: 'text', text }] });
   expect((await store.toolCalls.ofStep(id, 'step_1'))[0]?.content).toBeDefined();
 });

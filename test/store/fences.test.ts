@@ -106,6 +106,7 @@ describe('what comes from a container', () => {
     for (const number of [1, 2]) {
       await expect(store.toolCalls.proposeMethod(method(number), [])).rejects.toMatchObject(refusal);
       await expect(store.toolCalls.claimMethod(method(number), { requested: [], started: [] })).rejects.toMatchObject(refusal);
+      await expect(store.toolCalls.recordMethod(method(number), done, [])).rejects.toMatchObject(refusal);
     }
     expect(await store.toolCalls.get(method(2).callId)).toBeUndefined();
     expect(await store.toolCalls.get(method(1).callId)).toMatchObject({ state: 'proposed', fence: 0 });

@@ -134,6 +134,23 @@ test('a new call of code is proposed and claimed in one go, and one that exists 
   expect(await store.toolCalls.claimMethod({ ...call, hash: 'other' }, events)).toMatchObject({ outcome: 'mismatch' });
 });
 
+test('a call of code is stored together with its result and events, once', async () => {
+  const id = await newConversation(store);
+  const parent = await newCall(store, id);
+  const call = { ...parent, callId: `${parent.callId}-1m1`, number: 1, parentCallId: parent.callId };
+  const events = [...started(call.callId), ...finished(call.callId)];
+  const result = { ...done('{"seen":true}'), value: { seen: true } };
+  expect(await store.toolCalls.recordMethod(call, result, events)).toBe('recorded');
+  const stored = await store.toolCalls.get(call.callId);
+  expect(stored).toMatchObject({ ...parent, callId: call.callId, fence: 1, parentCallId: parent.callId, ...result });
+  expect(Date.parse(stored?.finishedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(stored?.startedAt ?? ''));
+  expect(await store.toolCalls.recordMethod(call, done('other'), events)).toBe('exists');
+  expect(await store.toolCalls.get(call.callId)).toEqual(stored);
+  expect((await store.events.read(id, 1)).map((event) => event.type)).toEqual(['tool.started', 'tool.finished']);
+  expect(await store.transcript.read(id)).toEqual([]);
+  expect(await store.toolCalls.recordMethod({ ...call, callId: `${parent.callId}-1m2`, number: 2 }, result, events, 1)).toBe('missing');
+});
+
 test('a call of code is proposed with its events once, keeps the value that the code is given, and stays out of the transcript', async () => {
   const id = await newConversation(store);
   const parent = await newCall(store, id);

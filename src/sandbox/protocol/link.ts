@@ -81,8 +81,11 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       Object.assign(open, { owed: 0, window: LIMITS.windowBytes, position: -1, credit: LIMITS.windowBytes });
       calls.set(channel, open);
       if (calls.size === 1) heardAt = performance.now();
+      // The request and what follows it at once are one write: each write has to wake the engine, and what reads from it.
+      stream.cork();
       write(FRAMES.request, channel, request);
       if (isFirst && open.call.isUploadAhead) sendUpload(channel, Object.assign(open, { position: 0 }), { write });
+      stream.uncork();
     },
     cancel(open) {
       for (const [channel, other] of calls) {

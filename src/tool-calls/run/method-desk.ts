@@ -9,9 +9,11 @@ import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
-import type { NewEvent, Store } from '../../store/store.ts';
-import type { CallResult, NewMethodCall, ToolCallRow } from '../../store/tool-call-rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { CallResult, ToolCallRow } from '../../store/tool-call-rows.ts';
 import { deferred } from '../../common/deferred.ts';
+import { AnswersAhead } from './methods/answers-ahead.ts';
+import type { Within } from './methods/within.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from '../offer/offer-tools.ts';
 import { isQuestion, type QuestionAnswer } from '../../contracts/questions/question.ts';
@@ -42,17 +44,10 @@ export interface DeskParts {
   runAtOnce?: (args: ExecuteToolArgs, within: Within) => Promise<ExecuteToolResult>;
 }
 
-/** A call of code that runs within the attempt of the call whose code made it. */
-export interface Within {
-  /** The call and its event, for the ledger, which does not have the call yet. */
-  proposal: NewMethodCall;
-  requested: NewEvent;
-  /** Gets the result when this attempt is the one that stored it. */
-  onStored: (result: CallResult) => void;
-}
-
 type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
 
+/** One reason for all attempts: creating it takes a stack trace. */
+const OVER = new DOMException('The attempt at the call has ended', 'AbortError');
 const MAX_DURABLE = 1000;
 /** Milliseconds without output or calls after which code with open calls counts as waiting. */
 const QUIET_MS = 400;
@@ -83,6 +78,7 @@ export class MethodDesk implements Disposable {
   private stirredAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private readonly closed = new AbortController();
+  private readonly ahead = new AnswersAhead();
   private readonly hostOf: ReturnType<DeskParts['hosts']>;
 
   constructor(parts: DeskParts) {
@@ -106,13 +102,18 @@ export class MethodDesk implements Disposable {
     void this.work(() => this.serveQuestion({ handle, call, callId: callOfCode(call.execId, call.number) }, asking));
   }
 
+  /** Resolves when no answer is ahead of the ledger. */
+  stored(): Promise<void> {
+    return this.ahead.settled();
+  }
+
   /** Records that the code is active. */
   stir(): void {
     this.stirredAt = performance.now();
   }
 
   [Symbol.dispose](): void {
-    this.closed.abort();
+    this.closed.abort(OVER);
     clearTimeout(this.timer);
     for (const callId of this.open.keys()) this.letGo(callId);
   }
@@ -191,17 +192,19 @@ export class MethodDesk implements Disposable {
     if (!runAtOnce) return this.handOver(one, judged);
     const { callId, tool, hash, timeoutMs, needsSandbox } = judged.proposed;
     const { openMethods: _, ...same } = args;
-    const stored: CallResult[] = [];
-    const within = { ...this.proposalOf(one, judged), onStored: (result: CallResult) => void stored.push(result) };
+    const attempt = (hooks: Pick<Within, 'onResult' | 'onStored'>) =>
+      runAtOnce(
+        { ...same, callId, tool, hash, timeoutMs, needsSandbox },
+        { ...this.proposalOf(one, judged), mayBeLate: !one.call.repeated && !this.ahead.hasFailed, ...hooks },
+      );
     try {
-      await runAtOnce({ ...same, callId, tool, hash, timeoutMs, needsSandbox }, within);
+      const end = await this.ahead.run(attempt, (result) => this.work(() => this.deliver(one, { ...result, tool })));
+      if (end === 'answered') return undefined;
+      return await (end ? this.deliver(one, { ...end, tool }) : this.deliverStored(one));
     } catch (error) {
       if (isFailure(error, 'STORAGE_EXHAUSTED')) return answer(one, noRoom(args));
       throw error;
     }
-    const [result] = stored;
-    if (result) await this.deliver(one, { ...result, tool });
-    else await this.deliverStored(one);
   }
 
   /** From here on, the time that the call takes does not count as the code's time. */
@@ -209,11 +212,14 @@ export class MethodDesk implements Disposable {
     const { handle, call } = one;
     if (!this.parts.runAtOnce)
       return answer(one, refusedAnswer('NOT_ALLOWED', `${judged.proposed.tool} cannot be called by the code of a tool that only reads.`));
-    if ((await handle.holdMethod(call.execId, call.number)) > MAX_DURABLE) {
+    const held = handle.holdMethod(call.execId, call.number);
+    // One of the first calls is within the limit, so it is stored at the same time.
+    if (call.number > MAX_DURABLE && (await held) > MAX_DURABLE) {
       const message = `This code has made ${MAX_DURABLE} calls that change something or need an approval, which is the limit; further ones are refused.`;
       return answer(one, refusedAnswer('TOO_MANY', message));
     }
-    if (!(await this.propose(one, judged))) return answer(one, noRoom(this.parts.args));
+    const [hasRoom] = await Promise.all([this.propose(one, judged), held]);
+    if (!hasRoom) return answer(one, noRoom(this.parts.args));
     this.fresh.push(judged.proposed);
   }
 
@@ -237,7 +243,7 @@ export class MethodDesk implements Disposable {
     return this.parts.store.toolCalls.proposeMethod(proposal, [requested], this.parts.args.storageLimit);
   }
 
-  private proposalOf({ call, callId, handle }: OpenCall, { proposed, accepted }: Judged): Omit<Within, 'onStored'> {
+  private proposalOf({ call, callId, handle }: OpenCall, { proposed, accepted }: Judged): Pick<Within, 'proposal' | 'requested'> {
     const { conversationId, turnId, stepId, callId: parentCallId } = this.parts.args;
     const { tool, hash, decision, why } = proposed;
     const proposal = { callId, conversationId, turnId, stepId, number: call.number, tool, arguments: accepted, hash, parentCallId, ...comesFrom(handle) };

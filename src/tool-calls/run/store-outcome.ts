@@ -20,6 +20,7 @@ const MAX_EVENT_BYTES = 4000;
  * Throws what has to be retried later.
  */
 export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?: (result: CallResult) => void): Promise<ExecuteToolResult> {
+  await run.methods.stored();
   const goesOn = outcome.outcome === 'detached' || outcome.outcome === 'suspended' || outcome.outcome === 'later';
   const told = await run.output.drain(goesOn);
   if (goesOn) {

@@ -163,8 +163,9 @@ function wordsOf(error: unknown): string {
 }
 
 /** Tier for the workflow: a sandbox that was just used is running. */
-export async function tierAfterRun(run: Pick<ToolRun, 'args' | 'handle'> & Reached): Promise<SandboxTier> {
-  if (run.handle) return 'running';
+export async function tierAfterRun(run: Pick<ToolRun, 'args' | 'handle'> & Partial<Pick<ToolRun, 'isNested'>> & Reached): Promise<SandboxTier> {
+  // The code that made a call within another runs.
+  if (run.handle || run.isNested) return 'running';
   const row = await run.opened.rowOf(run.args.conversationId);
   return row ? tierOf(row) : 'none';
 }

@@ -19,7 +19,8 @@ export async function followCalls<End>(
     const signals = signal ? anySignal([signal, over.signal]) : over.signal;
     connection.calls(execId, { onCall: (call) => onMethodCall({ execId, ...call }), signal: signals }).catch(() => undefined);
   };
-  const timer = setTimeout(follow, isBegun ? 0 : FIRST_CALL_MS);
+  const timer = isBegun ? undefined : setTimeout(follow, FIRST_CALL_MS);
+  if (isBegun) follow();
   try {
     return await running;
   } finally {

@@ -205,9 +205,9 @@ class Desk:
         call = self._open.pop(number, None)
         if call is None:
             return
+        call.send(body)
         self._methods.hoard -= len(call.line)
         self._count_held()
-        call.send(body)
         self._methods.unblock()
 
     def close(self) -> None:
@@ -274,7 +274,7 @@ class Answer:
         channel.handler = self
         # One that was answered before is not asked for its body again.
         known = not desk.is_open(self._number)
-        channel.reply({'accepted': self._size if known else 0})
+        channel.reply_later({'accepted': self._size if known else 0})
         if known:
             channel.end({})
 
@@ -284,8 +284,9 @@ class Answer:
         if len(self._body) < self._size:
             return
         body = bytes(self._body)
-        self._channel.end({})
         self._desk.answer(self._number, body)
+        # Told with the next call of the code, which mostly comes at once.
+        self._channel.end_later({})
 
     def on_credit(self) -> None:
         pass

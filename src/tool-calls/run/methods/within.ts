@@ -1,0 +1,15 @@
+import type { CallResult, NewMethodCall } from '../../../store/tool-call-rows.ts';
+import type { NewEvent } from '../../../store/store.ts';
+
+/** A call of code that runs within the attempt of the call whose code made it. */
+export interface Within {
+  /** The call and its event, for the ledger, which does not have the call yet. */
+  proposal: NewMethodCall;
+  requested: NewEvent;
+  /** It may run before it has a row: no worker was told of it before, and the ledger has taken the calls before it. */
+  mayBeLate: boolean;
+  /** Gets the result of a call without a row, before it is stored. */
+  onResult: (result: CallResult) => void;
+  /** Gets the result when this attempt is the one that stored it. */
+  onStored: (result: CallResult) => void;
+}
