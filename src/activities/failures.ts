@@ -2,8 +2,10 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, CompleteAsyncError, TemporalFailure } from '@temporalio/common';
 import { ERRORS } from '../contracts/error-table/error-rows.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
-import { SANDBOX_ELSEWHERE } from '../contracts/hosts/elsewhere.ts';
+import { HOST_CUT_OFF, SANDBOX_ELSEWHERE } from '../contracts/hosts/elsewhere.ts';
 import { elsewhereOf } from '../sandbox/api/elsewhere.ts';
+import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import { isObject } from '../contracts/json.ts';
 import { operatorText, operatorValues } from '../contracts/operator-text.ts';
 import { causeOf } from './cause-of.ts';
 import { redact } from '../tool-calls/results/redact.ts';
@@ -30,6 +32,36 @@ export function translated<Args extends unknown[], Result>(
       throw toTemporalFailure(error, pauseAfter(error));
     }
   };
+}
+
+type Activities = Record<string, (...args: never[]) => Promise<unknown>>;
+
+/**
+ * Wraps activities that were sent to this host, once they are translated. Where it has not reached Postgres for so long that other hosts may take its sandboxes over,
+ * what it cannot do is left to any worker.
+ */
+export function unlessCutOff(activities: Activities, { hostId = '', mayBeGivenUp = () => false }: Pick<Sandboxes, 'hostId' | 'mayBeGivenUp'>): Activities {
+  const cutOff = (cause?: unknown) => {
+    const message = `Host "${hostId}" does not reach Postgres, and other hosts may have taken over what it had`;
+    return ApplicationFailure.create({ message, type: HOST_CUT_OFF, nonRetryable: true, ...(cause instanceof Error && { cause }) });
+  };
+  const wrapped = (activity: Activities[string]) =>
+    (async (...args: never[]) => {
+      let result: unknown;
+      try {
+        result = await activity(...args);
+      } catch (error) {
+        throw error instanceof ApplicationFailure && error.nonRetryable !== true && mayBeGivenUp() ? cutOff(error) : error;
+      }
+      if (couldNotAsk(result) && mayBeGivenUp()) throw cutOff();
+      return result;
+    }) as Activities[string];
+  return Object.fromEntries(Object.entries(activities).map(([name, activity]) => [name, wrapped(activity)]));
+}
+
+/** A model call that could not ask for the place of its turn. The workflow would ask for it elsewhere, and then come back. */
+function couldNotAsk(result: unknown): boolean {
+  return isObject(result) && result['outcome'] === 'waits' && result['waits'] === undefined;
 }
 
 /** What failed is tried again after growing pauses. A worker that ends has not failed: the next one goes on at once. */

@@ -3,6 +3,7 @@ import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities.ts';
+import { unlessCutOff } from '../activities/failures.ts';
 import type { Config } from '../platform/config.ts';
 import { readEncryptionKeys } from '../platform/encryption-keys.ts';
 import { checkNamespace } from '../client/temporal/own-namespace.ts';
@@ -149,8 +150,10 @@ async function createOn(
     stickyQueueScheduleToStartTimeout: '2s',
   });
   const { hostId } = options.sandboxes;
+  if (hostId === undefined) return [worker];
   // What uses a sandbox of this host, and was given to a worker of another one first.
-  return hostId === undefined ? [worker] : [worker, await Worker.create({ ...shared, taskQueue: hostQueue(taskQueue, hostId) })];
+  const activities = unlessCutOff(shared.activities, options.sandboxes);
+  return [worker, await Worker.create({ ...shared, activities, taskQueue: hostQueue(taskQueue, hostId) })];
 }
 
 /** Ends them all when one of them ends. */

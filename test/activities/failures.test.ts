@@ -1,7 +1,9 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { growingPause, toTemporalFailure, translated } from '../../src/activities/failures.ts';
+import { growingPause, toTemporalFailure, translated, unlessCutOff } from '../../src/activities/failures.ts';
 import { failure } from '../../src/contracts/errors.ts';
+
+const CUT_OFF = 'Host "first" does not reach Postgres, and other hosts may have taken over what it had';
 
 test('an error of the table keeps its code and values, and the table says whether Temporal may retry', () => {
   const lasting = toTemporalFailure(failure('TOOL_NOT_FOUND', { tool: 'x:y', known: 'none' }));
@@ -32,6 +34,31 @@ test.each([
   };
   await expect(retryOf(failure('DOCKER_UNAVAILABLE', { problem: 'refused' }))).rejects.toMatchObject({ nextRetryDelay: pauseMs });
   await expect(retryOf(failure('DETACHED', { execId: 'call_1' }))).rejects.toMatchObject({ type: 'DETACHED', nextRetryDelay: undefined });
+});
+
+test.each([
+  ['what it cannot do for want of Postgres', true, 'POSTGRES_UNAVAILABLE', 'HostCutOff'],
+  ['what fails for another reason that may pass', true, 'DOCKER_UNAVAILABLE', 'HostCutOff'],
+  ['not what would fail anywhere', true, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT'],
+  ['nothing as long as the host cannot be given up', false, 'POSTGRES_UNAVAILABLE', 'POSTGRES_UNAVAILABLE'],
+] as const)('a host that is cut off from Postgres leaves to any worker %s', async (_what, mayBeGivenUp, code, type) => {
+  const failing = async () => {
+    throw failure(code, { problem: 'refused', what: 'it', fix: 'Change it' });
+  };
+  const { callModel } = unlessCutOff({ callModel: translated(failing) }, { hostId: 'first', mayBeGivenUp: () => mayBeGivenUp });
+  const isCutOff = type === 'HostCutOff';
+  await expect(new MockActivityEnvironment().run(callModel!)).rejects.toMatchObject({
+    type,
+    ...(isCutOff && { nonRetryable: true, message: CUT_OFF }),
+  });
+});
+
+test('a host that is cut off from Postgres leaves a model call to any worker that could not ask for its place', async () => {
+  const waits = async () => ({ outcome: 'waits' });
+  const run = (mayBeGivenUp: boolean) =>
+    new MockActivityEnvironment().run(unlessCutOff({ waits }, { hostId: 'first', mayBeGivenUp: () => mayBeGivenUp }).waits!);
+  expect(await run(false)).toEqual({ outcome: 'waits' });
+  await expect(run(true)).rejects.toMatchObject({ type: 'HostCutOff', nonRetryable: true, message: CUT_OFF });
 });
 
 test("Temporal's own failures pass through as they are", () => {

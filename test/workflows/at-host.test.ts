@@ -69,6 +69,31 @@ test('when nobody polls for the host, any worker is asked again; it may take the
   expect(world.whereAsked()).toEqual(['callModel @any', `shell:run ${call.callId} @any`, `shell:run ${call.callId} @any`, 'callModel @any']);
 });
 
+test('when the worker of the host is cut off from Postgres, any worker is asked again; it may take the sandbox over', async () => {
+  const [first, second] = [toolCall(), toolCall()];
+  const world = await stage.start((world) => {
+    world.answers.push(asks(first), asks(second), asks());
+    sandboxOn(world, host);
+    world.tool = async ({ callId }) => {
+      if (callId === first.callId) {
+        world.cutOff = host;
+        world.elsewhere = () => undefined;
+      }
+      return { outcome: 'finished', isError: false, sandboxTier: 'running' };
+    };
+  });
+  await world.untilAsked('finishTurn');
+  expect(world.whereAsked()).toEqual([
+    'callModel @any',
+    `shell:run ${first.callId} @any`,
+    `shell:run ${first.callId} @${host}`,
+    `callModel @${host}`,
+    'callModel @any',
+    `shell:run ${second.callId} @any`,
+    'callModel @any',
+  ]);
+});
+
 test('a rest waits once for a host that does not answer, and is left to the next one', async () => {
   const world = await stage.start(
     (world) => {

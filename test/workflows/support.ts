@@ -17,7 +17,7 @@ import type { PlaceAnswer } from '../../src/contracts/places/turn-place.ts';
 import type { CompactContextResult } from '../../src/contracts/transcript.ts';
 import type { AgentLimits } from '../../src/contracts/agent.ts';
 import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
-import { type Elsewhere, hostQueue, SANDBOX_ELSEWHERE } from '../../src/contracts/hosts/elsewhere.ts';
+import { type Elsewhere, HOST_CUT_OFF, hostQueue, SANDBOX_ELSEWHERE } from '../../src/contracts/hosts/elsewhere.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
 import { loadConfig } from '../../src/platform/config.ts';
@@ -39,6 +39,8 @@ export class World {
   readonly hosts: (string | undefined)[] = [];
   /** Says of an activity that the sandbox is on another host. */
   elsewhere: (activity: string, host: string | undefined) => Elsewhere | undefined = () => undefined;
+  /** A host whose worker does not reach Postgres. */
+  cutOff: string | undefined;
   readonly statuses: ConversationStatus[] = [];
   readonly events: string[] = [];
   answers: Answer[] = [];
@@ -222,6 +224,7 @@ export class Stage {
       world.hosts.push(host);
       const elsewhere = world.elsewhere(activity, host);
       if (elsewhere) throw ApplicationFailure.create({ message: 'it is elsewhere', type: SANDBOX_ELSEWHERE, nonRetryable: true, details: [elsewhere] });
+      if (host !== undefined && host === world.cutOff) throw ApplicationFailure.nonRetryable('it is cut off', HOST_CUT_OFF);
       const problem = world.broken.get(activity);
       if (problem !== undefined) throw ApplicationFailure.nonRetryable(problem);
       if (args.status) world.statuses.push(args.status);

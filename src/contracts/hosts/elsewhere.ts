@@ -1,6 +1,9 @@
 /** Type of the failure that tells a workflow to repeat an activity on the queue of another host. */
 export const SANDBOX_ELSEWHERE = 'SandboxElsewhere';
 
+/** Type of the failure that tells a workflow to let any worker do an activity: the host that it was sent to does not reach Postgres, and may be given up. */
+export const HOST_CUT_OFF = 'HostCutOff';
+
 /** A sandbox that is on another host than the one that was asked. */
 export interface Elsewhere {
   sandboxId: string;

@@ -54,6 +54,8 @@ export interface Sandboxes extends SandboxSnapshots {
   facts?(images: readonly string[]): Promise<Omit<HostFacts, 'version'>>;
   /** Whether this host is being drained: it gets no sandboxes. */
   isDraining?(): boolean;
+  /** Whether this host has not reached the database for so long that other hosts may take its sandboxes over. */
+  mayBeGivenUp?(): boolean;
   /** Takes a sandbox from this host that is not in use, into the blob store. */
   evacuate?(sandboxId: string, inUse: InUse): Promise<Evacuated>;
   /**

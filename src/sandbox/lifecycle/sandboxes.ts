@@ -173,13 +173,14 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
 function hostIn(
   context: DockerContext,
   config: SandboxesOptions['config'],
-): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'evacuate' | 'checkFits'>> {
+): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'mayBeGivenUp' | 'evacuate' | 'checkFits'>> {
   const { hostId, lease, engine, inTurn } = context;
   return {
     hostId,
     keepHost: () => lease.keep(() => reap(context)),
     facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...diskIn(await context.disk()), ...(await presentOf(engine, images)) }),
     isDraining: () => lease.state().isDraining,
+    mayBeGivenUp: () => lease.term() === undefined,
     checkFits: (owner, options) => checkFits(context, owner, options),
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
   };

@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure, workflowInfo, type ActivityOptions } from '@temporalio/workflow';
-import { type Elsewhere, hostQueue, SANDBOX_ELSEWHERE } from '../../contracts/hosts/elsewhere.ts';
+import { type Elsewhere, HOST_CUT_OFF, hostQueue, SANDBOX_ELSEWHERE } from '../../contracts/hosts/elsewhere.ts';
 import { isObject } from '../../contracts/json.ts';
 import type { ConversationData } from '../state/conversation-data.ts';
 
@@ -23,7 +23,7 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 /**
  * Runs an activity that uses a sandbox. It goes to the host that is known to have the sandbox, or else to any worker. A worker of another host does nothing and
  * says where the sandbox is; then the activity is repeated there, and so are the next ones of this conversation. When nobody polls the queue of that host for as
- * long as it takes to give a host up, any worker is asked again, which takes the sandbox over if the host is lost.
+ * long as it takes to give a host up, or its worker has not reached Postgres for as long, any worker is asked again, which takes the sandbox over if the host is lost.
  */
 export function atHost<T>(place: Whereabouts, act: (at: At) => Promise<T>, routing: Routing = {}): Promise<T> {
   const host = routing.isOwn ? undefined : place.sandboxHost;
@@ -54,9 +54,15 @@ interface Tried {
 /** Where an activity is repeated: on a host, or by any worker. Undefined when its error has nothing to do with where it ran. */
 function nextAfter({ host, error }: Tried): { host: Host | undefined } | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  if (cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START' && host) return { host: undefined };
+  if (host && isAway(cause)) return { host: undefined };
   const told: unknown = cause instanceof ApplicationFailure && cause.type === SANDBOX_ELSEWHERE ? cause.details?.[0] : undefined;
   return isElsewhere(told) ? { host: { id: told.host, waitMs: told.waitMs } } : undefined;
+}
+
+/** Nobody polls for the host, or its worker does not reach Postgres. */
+function isAway(cause: unknown): boolean {
+  if (cause instanceof TimeoutFailure) return cause.timeoutType === 'SCHEDULE_TO_START';
+  return cause instanceof ApplicationFailure && cause.type === HOST_CUT_OFF;
 }
 
 function isElsewhere(told: unknown): told is Elsewhere {

@@ -1,3 +1,4 @@
+import { openWay } from '../../../scripts/chaos/way.ts';
 import { install, resultsOf, until, untilEvent } from '../support.ts';
 import { LOST, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
 
@@ -47,6 +48,41 @@ testWithTwoEngines(
     await back.stop();
     await chat.close();
     await until(async () => (await onSecond()).length === 0, 'the sandbox is gone with its conversation');
+  },
+  600_000,
+);
+
+testWithTwoEngines(
+  titled('a host that reaches Temporal, but not Postgres, is given up as well: its conversation goes on elsewhere while its worker runs'),
+  async () => {
+    await using engine = await secondEngine();
+    await using installation = await install([
+      { call: 'shell:run', with: { command: 'echo kept > note; cat note' }, expect: { stdout: 'kept\n' } },
+      { say: 'First.' },
+      { call: 'shell:run', with: { command: 'cat note || echo no note' }, expect: { stdout: 'no note\n' } },
+      { say: 'Second.' },
+    ]);
+    const database = new URL(installation.environment['DATABASE_URL'] ?? '');
+    await using way = await openWay(() => ({ host: database.hostname, port: Number(database.port) }));
+    const through = new URL(database);
+    through.host = `127.0.0.1:${way.port}`;
+    const first = installation.startWorker({ ...LOST, LONGSHORE_HOST_ID: 'first', DATABASE_URL: through.href });
+    await first.ready;
+    const chat = await installation.longshore.start({ agent: 'scripted', user: 'user-1', message: 'Begin.' });
+    expect(await chat.reply()).toBe('First.');
+    const second = installation.startWorker({ ...LOST, LONGSHORE_HOST_ID: 'second', DOCKER_HOST: engine.host });
+    await second.ready;
+
+    way.cut();
+    await chat.send('Go on.');
+    expect(await chat.reply()).toBe('Second.');
+    expect(await installation.store.sandboxes.ofConversation(chat.id)).toMatchObject({ hostId: 'second' });
+    expect(await installation.containers()).toHaveLength(1);
+    way.heal();
+    await until(async () => (await installation.containers()).length + (await installation.volumes()).length === 0, 'the first host has removed what it had');
+    await chat.close();
+    await until(async () => (await engine.containers()).length === 0, 'the sandbox is gone with its conversation');
+    expect([await first.stop(), await second.stop()]).toEqual([0, 0]);
   },
   600_000,
 );
