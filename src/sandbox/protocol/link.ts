@@ -48,8 +48,19 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
     calls.clear();
     onEnd(how, left);
   };
+  let gathers = false;
   const write = (type: number, channel: number, payload: Uint8Array | string): void => {
-    if (!ended) writeFrame(stream, { type, channel, payload });
+    if (ended) return;
+    if (!gathers) {
+      gathers = true;
+      // All that is sent together is one write: each write has to wake the engine, and what reads from it.
+      stream.cork();
+      process.nextTick(() => {
+        gathers = false;
+        stream.uncork();
+      });
+    }
+    writeFrame(stream, { type, channel, payload });
   };
   const reader = new FrameReader((frame) => {
     if (!ended) takeFrame(frame, { calls, write, sandboxId, highest: nextChannel });
@@ -81,11 +92,8 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
       Object.assign(open, { owed: 0, window: LIMITS.windowBytes, position: -1, credit: LIMITS.windowBytes });
       calls.set(channel, open);
       if (calls.size === 1) heardAt = performance.now();
-      // The request and what follows it at once are one write: each write has to wake the engine, and what reads from it.
-      stream.cork();
       write(FRAMES.request, channel, request);
       if (isFirst && open.call.isUploadAhead) sendUpload(channel, Object.assign(open, { position: 0 }), { write });
-      stream.uncork();
     },
     cancel(open) {
       for (const [channel, other] of calls) {
@@ -110,11 +118,9 @@ function writeFrame(stream: Duplex, { type, channel, payload }: { type: number; 
     stream.write(encodeFrame(type, channel, payload));
     return;
   }
-  // Sent together, without copying a large payload.
-  stream.cork();
+  // Without copying a large payload.
   stream.write(encodeHeader(type, channel, Buffer.byteLength(payload)));
   stream.write(payload);
-  stream.uncork();
 }
 
 interface Taking {
