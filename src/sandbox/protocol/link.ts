@@ -48,19 +48,9 @@ export function openLink({ stream, sandboxId, onEnd }: LinkOptions): Link {
     calls.clear();
     onEnd(how, left);
   };
-  let gathers = false;
+  const writeGathered = gatherWrites(stream);
   const write = (type: number, channel: number, payload: Uint8Array | string): void => {
-    if (ended) return;
-    if (!gathers) {
-      gathers = true;
-      // All that is sent together is one write: each write has to wake the engine, and what reads from it.
-      stream.cork();
-      process.nextTick(() => {
-        gathers = false;
-        stream.uncork();
-      });
-    }
-    writeFrame(stream, { type, channel, payload });
+    if (!ended) writeGathered({ type, channel, payload });
   };
   const reader = new FrameReader((frame) => {
     if (!ended) takeFrame(frame, { calls, write, sandboxId, highest: nextChannel });
@@ -113,7 +103,29 @@ function onBreak(stream: Duplex, tell: (problem: string) => void): void {
   if (stream.destroyed) queueMicrotask(() => tell(stream.errored?.message ?? 'the stream closed'));
 }
 
-function writeFrame(stream: Duplex, { type, channel, payload }: { type: number; channel: number; payload: Uint8Array | string }): void {
+/** Makes one write of all frames that are sent together: each write has to wake the engine, and what reads from it. */
+function gatherWrites(stream: Duplex): (frame: SentFrame) => void {
+  let gathers = false;
+  return (frame) => {
+    if (!gathers) {
+      gathers = true;
+      stream.cork();
+      process.nextTick(() => {
+        gathers = false;
+        stream.uncork();
+      });
+    }
+    writeFrame(stream, frame);
+  };
+}
+
+interface SentFrame {
+  type: number;
+  channel: number;
+  payload: Uint8Array | string;
+}
+
+function writeFrame(stream: Duplex, { type, channel, payload }: SentFrame): void {
   if (payload.length < WORTH_SPARING) {
     stream.write(encodeFrame(type, channel, payload));
     return;
