@@ -75,7 +75,9 @@ test('calls of code beyond the storage are refused, the model is told, and a gra
   const chat = await start('code');
   await untilPaused(chat, 10);
   const [said] = (await resultsOf(chat)).map((result) => textIn(result, 'stdout'));
-  expect(said).toMatch(/^\d+ STORAGE_EXHAUSTED This conversation has used its storage budget \(10 MB, budget\.storageMb\); the call was not run\./);
+  expect(said).toMatch(
+    /^\d+ STORAGE_EXHAUSTED This conversation has used its storage budget \(10 MB, budget\.storageMb\); the call has changed nothing and has no result\./,
+  );
   expect(Number.parseInt(said ?? '')).toBeLessThan(CALLS / 2);
   expect((await chat.status()).storedBytes).toBeLessThan(12.5 * MEGABYTE);
   expect((await tableBytes()) - before).toBeLessThan(15 * MEGABYTE);

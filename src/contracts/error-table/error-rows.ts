@@ -69,7 +69,7 @@ export const ERRORS = {
   },
   STORAGE_EXHAUSTED: {
     message:
-      'This conversation has used its storage budget ({limit} MB, budget.storageMb); the call was not run. An operator can grant more with: longshore resume --extra-storage',
+      'This conversation has used its storage budget ({limit} MB, budget.storageMb); the call has changed nothing and has no result. An operator can grant more with: longshore resume --extra-storage',
     httpStatus: 429,
     retryable: false,
   },
