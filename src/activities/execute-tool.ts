@@ -4,6 +4,7 @@ import { shownPlan } from '../common/plan-text.ts';
 import { needsOf } from '../contracts/hosts/needs.ts';
 import { PLAN_TOOL } from '../contracts/plan/plan.ts';
 import { isAgentTool } from '../contracts/sub-agent.ts';
+import { retryOf } from '../plugins/approval/judge-calls.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { RegisteredTool, Registry } from '../plugins/registry/registry.ts';
 import type { NewEvent, Store } from '../store/store.ts';
@@ -25,7 +26,7 @@ import { subAgentOf } from '../tool-calls/run/sub-agents.ts';
 import { storeOutcome, tellStored } from '../tool-calls/run/store-outcome.ts';
 import { hostsOfQuestions } from '../tool-calls/run/tool-context.ts';
 import { patiently } from '../tool-calls/run/fate/patiently.ts';
-import { isRepeatable, ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
+import { ownSandboxOf, type ToolRun } from '../tool-calls/run/tool-run.ts';
 import type { RunOutcome } from '../tool-calls/run/tool-run-outcome.ts';
 
 type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'models' | 'log' | 'services' | 'subAgents' | 'questions'> & {
@@ -111,8 +112,7 @@ async function claimHere({ store, registry, opened, agents, log }: Parts, args: 
     if (hostId !== undefined) await opened.checkIsHere(conversationId);
     return store.toolCalls.claim(callId, hash, started);
   };
-  // Temporal gives a call that may not be repeated one attempt only.
-  const mayComeAgain = known === undefined || known.isolation === 'container' || isRepeatable({ tool: known });
+  const mayComeAgain = known === undefined || retryOf(known) !== 'once';
   return mayComeAgain ? claim() : patiently(claim, (error) => log.warn({ callId, err: error }, 'a call could not be claimed yet'));
 }
 

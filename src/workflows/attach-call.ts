@@ -132,7 +132,8 @@ function failedAttach({ call, scope }: Attached, error: unknown): AttachEnd {
     return {
       outcome: 'failed',
       settlement: 'unknown',
-      message: 'The worker that ran this call died or stopped answering; it is not known whether the call took effect. It was not run again.',
+      message:
+        'The worker that ran this call died, stopped answering, or could not store the result; it is not known whether the call took effect. It was not run again.',
     };
   }
   if (endedByCancel(error, scope)) return { outcome: 'cancelled' };

@@ -36,6 +36,27 @@ describe('a host tool', () => {
     expect(again.typesOf()).toEqual([]);
   });
 
+  test('the result of one that may not be repeated is stored when the database is back, however late; that of any other is left to the next attempt', async () => {
+    const { jest } = import.meta;
+    jest.useFakeTimers();
+    try {
+      const away = () => Array.from({ length: 40 }, () => failure('POSTGRES_UNAVAILABLE', { problem: 'restarting' }));
+      const once = await proposed(setUpCall({ isolation: 'host', execute: async () => 'fine' }));
+      once.faults.settle.push(...away());
+      const executed = once.worker().execute();
+      await jest.advanceTimersByTimeAsync(5 * 60_000);
+      expect(await executed).toMatchObject({ outcome: 'finished', isError: false });
+      expect(once.resultText()).toContain('fine');
+      const again = await proposed(setUpCall({ isolation: 'host', annotations: { idempotentHint: true }, execute: async () => 'fine' }));
+      again.faults.settle.push(...away());
+      const left = expect(again.worker().execute()).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+      await jest.advanceTimersByTimeAsync(60_000);
+      await left;
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   test('a second attempt of one that only reads runs it again', async () => {
     const call = await proposed(setUpCall({ isolation: 'host', annotations: { readOnlyHint: true }, execute: async () => 'read' }));
     await call.store.toolCalls.claim('call_1', 'h1');

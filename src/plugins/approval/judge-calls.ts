@@ -98,8 +98,7 @@ function proposeCall(request: ToJudge, tool: RegisteredTool, call: RawCall): Pro
     summary: summaryOf(tool, call.arguments),
     ...(tool.mayAsk && { mayAsk: true as const }),
     ...(tool.mayAskModel && { mayAskModel: true as const }),
-    ...(isAgentTool(tool.id) && { retry: 'attach' }),
-    ...(tool.client && { retry: 'attach', client: true }),
+    ...(tool.client && { client: true }),
     ...(givesTask(tool.id) && taskOf(request.agent, nameIn(call))),
     ...((tool.id === AGENT_TOOLS.run || tool.id === AGENT_TOOLS.wait) && { waits: true }),
   };
@@ -129,9 +128,10 @@ function identityOf(call: RawCall, tool: RegisteredTool | undefined): Pick<Propo
   return { callId: call.callId, tool: call.tool, hash, ...(inline && { arguments: call.arguments }) };
 }
 
-function retryOf(tool: RegisteredTool): ProposedCall['retry'] {
+/** What another attempt does at a call of the tool: goes on with it, does it again, or nothing, so that there is only one. */
+export function retryOf(tool: Pick<RegisteredTool, 'id' | 'client' | 'mayGoOn' | 'isolation' | 'annotations'>): ProposedCall['retry'] {
   // It may wait for a sign-in for as long as a day, or be a task, over any number of workers.
-  if (tool.mayGoOn) return 'attach';
+  if (tool.mayGoOn || tool.client || isAgentTool(tool.id)) return 'attach';
   if (tool.isolation === 'container' || tool.isolation === 'own') return 'attach';
   return tool.annotations.readOnlyHint || tool.annotations.idempotentHint ? 'repeat' : 'once';
 }

@@ -4,6 +4,7 @@ import { mayUseSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
 import { placeOf, type WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { NewEvent } from '../../store/store.ts';
 import type { CallResult, ToolCallRow } from '../../store/tool-call-rows.ts';
+import { retryOf } from '../../plugins/approval/judge-calls.ts';
 import { cutText } from '../results/cut-text.ts';
 import { keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
@@ -91,11 +92,15 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
   await store.transcript.append(args.conversationId, args.turnId, args.stepId, `noted-${args.callId}`, { role: 'note', text: `${args.tool}: ${text}` });
 }
 
-/** Retries when the database is unavailable for some seconds: only this process has the result. */
+/**
+ * Retries when the database is unavailable: only this process has the result. Where a later attempt would have it again, it is left to that after half a minute; a call
+ * that has one attempt would count as failed then, although it has taken effect.
+ */
 function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
   return patiently(
     () => run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events, placeOf(run.workedIn)),
     (error) => warn(run, error),
+    retryOf(run.tool) === 'once' ? Infinity : undefined,
   );
 }
 

@@ -198,7 +198,7 @@ test('the result of a call outside the sandbox is unknown when its worker died w
   await replaceWorker();
   expect(await chat.reply()).toBe('Lost.');
   expect(await answerOf(chat)).toBe(
-    'The worker that ran this call died or stopped answering; it is not known whether the call took effect. It was not run again.',
+    'The worker that ran this call died, stopped answering, or could not store the result; it is not known whether the call took effect. It was not run again.',
   );
   expect((await chat.status()).pendingApprovals).toEqual([]);
   expect((await installation.store.toolCalls.get(callId))?.content).toEqual([{ type: 'text', text: 'The question was withdrawn before an answer.' }]);
