@@ -17,8 +17,10 @@ const missing = await memory.missing?.();
       broken: [],
       end: 'memory: all rules hold',
     });
-    const [, times, held] = /(\d+) times memory was short, .*; (\d+) conversations had/.exec(stdout) ?? [];
-    expect([times, held].map((count) => Number(count) > 0)).toEqual([true, true]);
+    const [, ...counts] = /worker (\d+), service (\d+), postgres (\d+), engine (\d+) times memory was short, .*; (\d+) conversations had/.exec(stdout) ?? [];
+    const [held, times] = [Number(counts.pop()), counts.reduce((sum, count) => sum + Number(count), 0)];
+    // On a slow machine there may not be time for all of them.
+    expect([times, held].map((count) => count > 0)).toEqual([true, true]);
     expect(stdout).toContain('calls waited, said so, and got it in their order; one waited for too long, and says what to do');
   },
   600_000,
