@@ -77,6 +77,8 @@ class Piece:
         if not ended:
             guest_socket.await_end(self._pid or guest_socket.peer_of(self._connection))
             guest_socket.tell(b'{"type": "gone"}\n')
+            # Not ended well: the supervisor looks for what has ended the context, such as a lack of memory.
+            sys.exit(1)
 
     def _pass_on(self, reports: bytes) -> bool:
         """True when the code has ended."""
