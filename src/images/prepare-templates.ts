@@ -25,7 +25,7 @@ export async function prepareTemplates(
   for (const template of (await loadTemplates(directory)).values()) {
     const { name, options, pool } = template;
     if (!named.has(name)) continue;
-    // Also of one that cannot be built now: its pool is filled when somebody has built the image.
+    // Also of one that cannot be built now: its pool is filled once the image has been built.
     if (pool > 0) pools.push({ name, options, size: pool });
     try {
       const outcome =

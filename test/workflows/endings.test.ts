@@ -145,7 +145,7 @@ const failing = (failure: () => Error) => async () => {
 test.each([
   ['fails', failing(() => ApplicationFailure.create({ message: 'the database is away' })), 3],
   ['fails for good', failing(() => ApplicationFailure.nonRetryable('the database is away')), 1],
-  ['ends as cancelled, though nobody has cancelled it', failing(() => new CancelledFailure('the worker ends')), 3],
+  ['ends as cancelled, although its cancellation was not requested', failing(() => new CancelledFailure('the worker ends')), 3],
   ['takes too long', async () => void (await Context.current().cancelled), 2],
 ])('a local end of a turn that %s is followed by an activity that ends the same turn', async (_what, endsLocally, attempts) => {
   const world = await stage.start((made) => (made.endsLocally = endsLocally));

@@ -1,7 +1,7 @@
 import { linesShownLast, ONCE, problemsOf, type Ended } from '../check-conversation.ts';
 import type { Problem } from '../verdict.ts';
 
-/** What calls, and the programs that they run, say where a disk is full; and what code is told of calls that failed because that of Postgres was full. */
+/** Texts of calls and of their programs where a disk is full, and of calls of code that failed because the disk of Postgres was full. */
 const NO_SPACE = /no space|not kept|may write|Postgres (?:cannot be used|has no room)/i;
 const ADDED = /echo '([^']+)' >> log/;
 

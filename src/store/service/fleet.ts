@@ -122,7 +122,7 @@ const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since,
       where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') group by state) counted) as sandboxes
   from hosts h where $2::text is null or h.host_id = $2 order by h.host_id`;
 const DISKS = `select h.host_id, h.facts->'disk' as disk from hosts h where h.facts ? 'disk' and ${recent('$1')} order by 1`;
-/** Warm sandboxes, and those that are being made to be warm, are of nobody: they go with their host. If it comes back, its reaper finds containers without rows. */
+/** Warm sandboxes, and those that are being made for a pool, belong to no conversation: they are removed with their host. If it comes back, its reaper finds containers without rows. */
 const IS_POOLED = "s.pool_slot is not null and s.state in ('creating', 'warm')";
 const FORGET = `with gone as (delete from hosts h where h.host_id = $1 and not ${recent('$2')}
       and not exists (select from sandboxes s where s.host_id = h.host_id and s.state not in ('archived', 'destroyed') and not (${IS_POOLED}))

@@ -22,7 +22,7 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 
 /**
  * Runs an activity that uses a sandbox. It goes to the host that is known to have the sandbox, or else to any worker. A worker of another host does nothing and
- * says where the sandbox is; then the activity is repeated there, and so are the next ones of this conversation. When nobody polls the queue of that host for as
+ * says where the sandbox is; then the activity is repeated there, and so are the next ones of this conversation. When no worker polls the queue of that host for as
  * long as it takes to give a host up, or its worker has not reached Postgres for as long, any worker is asked again, which takes the sandbox over if the host is lost.
  */
 export function atHost<T>(place: Whereabouts, act: (at: At) => Promise<T>, routing: Routing = {}): Promise<T> {
@@ -59,7 +59,7 @@ function nextAfter({ host, error }: Tried): { host: Host | undefined } | undefin
   return isElsewhere(told) ? { host: { id: told.host, waitMs: told.waitMs } } : undefined;
 }
 
-/** Nobody polls for the host, or its worker does not reach Postgres. */
+/** No worker polls the queue of the host, or its worker does not reach Postgres. */
 function isAway(cause: unknown): boolean {
   if (cause instanceof TimeoutFailure) return cause.timeoutType === 'SCHEDULE_TO_START';
   return cause instanceof ApplicationFailure && cause.type === HOST_CUT_OFF;

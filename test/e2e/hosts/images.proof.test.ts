@@ -1,13 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { templateImages } from '../../../src/images/template-images.ts';
-import { runCommand } from '../../../src/platform/run-command.ts';
 import { builtCommandLine } from '../../support/built-programs.ts';
+import { ownTemplates } from '../../support/own-templates.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, resultsOf, until, type Installation } from '../support.ts';
 import { LOST, missing, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
@@ -23,7 +19,7 @@ const server = createServer((_request, response) => {
 
 let engine: Awaited<ReturnType<typeof secondEngine>>;
 let installation: Installation;
-let templates: string;
+let templates: AsyncDisposable;
 
 const line = (...args: string[]) => runLine(installation.longshore, args, { environment: { ...installation.environment, ...LOST } });
 
@@ -41,23 +37,19 @@ describe('two hosts with an engine each, and a template whose builds are counted
   beforeAll(async () => {
     if (missing !== undefined) return;
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    templates = await mkdtemp(join(tmpdir(), 'longshore-templates-'));
-    process.env['LONGSHORE_TEMPLATES'] = templates;
     // A build uses the network of its host.
     const ask = `python3 -c "import urllib.request as r; r.urlopen('http://127.0.0.1:${(server.address() as AddressInfo).port}')"`;
-    await writeFile(join(templates, 'counted.yaml'), JSON.stringify({ memoryMb: 200, pool: 1, setup: [ask, 'echo built > /home/user/of-image'] }));
+    templates = await ownTemplates({ counted: JSON.stringify({ memoryMb: 200, pool: 1, setup: [ask, 'echo built > /home/user/of-image'] }) });
     engine = await secondEngine();
     installation = await installAgents({
       counted: { sandbox: { template: 'counted' }, steps: [{ call: 'shell:run', with: { command: 'cat of-image' } }, { say: 'Done.' }] },
     });
   }, 300_000);
   afterAll(async () => {
-    delete process.env['LONGSHORE_TEMPLATES'];
     if (missing !== undefined) return;
     await installation[Symbol.asyncDispose]();
     await engine[Symbol.asyncDispose]();
-    await rm(templates, { recursive: true });
-    for (const { image } of await templateImages('counted')) await runCommand('docker', ['image', 'rm', image]);
+    await templates[Symbol.asyncDispose]();
     await new Promise((resolve) => server.close(resolve));
   });
 

@@ -56,7 +56,7 @@ test('the job changes the schema, without an engine; programs that may not chang
   expect(await codeOf(['setup', '--check'])).toBe(0);
 }, 400_000);
 
-test('probes tell of Postgres while the programs live on, and each program stops in time when it is asked to', async () => {
+test('probes report an outage of Postgres while the programs go on, and each program stops in time when it is asked to', async () => {
   await using installation = await install([
     { call: 'shell:run', with: { command: 'echo begun; sleep 8; echo over' }, expect: { exitCode: 0 } },
     { say: 'Done.' },

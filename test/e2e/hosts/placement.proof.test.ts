@@ -1,12 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { loadConfig } from '../../../src/platform/config.ts';
-import { templateImages } from '../../../src/images/template-images.ts';
-import { runCommand } from '../../../src/platform/run-command.ts';
 import { say } from '../forks/talk.ts';
 import { runLine } from '../../cli/support.ts';
+import { ownTemplates } from '../../support/own-templates.ts';
 import { installAgents, resultsOf, until, type Installation } from '../support.ts';
 import { LOST, missing, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
 import { startedOn } from './started-on.ts';
@@ -16,7 +12,7 @@ const NEAR = { hostLabels: ['gpu', 'zone=a'] };
 
 let engine: Awaited<ReturnType<typeof secondEngine>>;
 let installation: Installation;
-let templates: string;
+let templates: AsyncDisposable;
 
 const rowOf = async (id: string) => (await installation.store.sandboxes.ofConversation(id))!;
 const start = (agent: string) => installation.longshore.start({ agent, user: 'user-1', message: 'Begin.' });
@@ -43,9 +39,7 @@ async function resume(host: string): Promise<void> {
 describe('two workers with an engine each; the one on the second has the labels gpu and zone=a', () => {
   beforeAll(async () => {
     if (missing !== undefined) return;
-    templates = await mkdtemp(join(tmpdir(), 'longshore-templates-'));
-    process.env['LONGSHORE_TEMPLATES'] = templates;
-    await writeFile(join(templates, 'placed.yaml'), 'setup: ["mkdir -p /home/user && echo built > /home/user/of-image"]\n');
+    templates = await ownTemplates({ placed: 'setup: ["mkdir -p /home/user && echo built > /home/user/of-image"]\n' });
     engine = await secondEngine();
     const note = [
       run('echo one > note; cat note'),
@@ -76,12 +70,10 @@ describe('two workers with an engine each; the one on the second has the labels 
     await Promise.all(workers.map(({ ready }) => ready));
   }, 300_000);
   afterAll(async () => {
-    delete process.env['LONGSHORE_TEMPLATES'];
     if (missing !== undefined) return;
     await installation[Symbol.asyncDispose]();
     await engine[Symbol.asyncDispose]();
-    await rm(templates, { recursive: true });
-    for (const { image } of await templateImages('placed')) await runCommand('docker', ['image', 'rm', image]);
+    await templates[Symbol.asyncDispose]();
   });
 
   testWithTwoEngines(

@@ -1,8 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { runLine } from '../../cli/support.ts';
+import { ownTemplates } from '../../support/own-templates.ts';
 import { installAgents, resultsOf, until, type Installation, type WorkerProcess } from '../support.ts';
 import { LOST, missing, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
 
@@ -14,7 +12,7 @@ const TEST_MS = 300_000;
 
 let engine: Awaited<ReturnType<typeof secondEngine>>;
 let installation: Installation;
-let templates: string;
+let templates: AsyncDisposable;
 const workers = new Map<string, WorkerProcess>();
 
 async function begin(host: 'first' | 'second'): Promise<void> {
@@ -60,9 +58,7 @@ const volumesOn = (docker: string[] = []) => namesOn(docker, ['volume', 'ls', '-
 describe('two hosts with an engine each, and a template of which each keeps one sandbox warm', () => {
   beforeAll(async () => {
     if (missing !== undefined) return;
-    templates = await mkdtemp(join(tmpdir(), 'longshore-templates-'));
-    process.env['LONGSHORE_TEMPLATES'] = templates;
-    await writeFile(join(templates, 'small.yaml'), 'memoryMb: 200\npool: 1\n');
+    templates = await ownTemplates({ small: 'memoryMb: 200\npool: 1\n' });
     engine = await secondEngine();
     installation = await installAgents({
       warm: { sandbox: { template: 'small' }, steps: [{ call: 'shell:run', with: { command: 'echo works' } }, { say: 'Done.' }] },
@@ -71,11 +67,10 @@ describe('two hosts with an engine each, and a template of which each keeps one 
     await untilWarm('first', 'second');
   }, TEST_MS);
   afterAll(async () => {
-    delete process.env['LONGSHORE_TEMPLATES'];
     if (missing !== undefined) return;
     await installation[Symbol.asyncDispose]();
     await engine[Symbol.asyncDispose]();
-    await rm(templates, { recursive: true });
+    await templates[Symbol.asyncDispose]();
   });
 
   testWithTwoEngines(

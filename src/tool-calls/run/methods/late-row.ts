@@ -24,7 +24,7 @@ export function mayHaveLateRow({ mayBeLate }: Within, tool: RegisteredTool | und
 
 /**
  * Begins a call of code without its row: the row, the events and the result are then stored in one statement. A call that takes longer, or that stores an event or
- * an entry of the transcript, has its row before that. If the worker dies first, the next one is told of the call again and runs it again.
+ * an entry of the transcript, has its row before that. If the worker dies first, the next worker receives the call again and runs it again.
  */
 export function beginWithoutRow(store: Store, { proposal, requested, onResult }: Within, started: NewEvent[], { storageLimit }: ExecuteToolArgs): LateRow {
   const { toolCalls, events, transcript } = store;

@@ -6,7 +6,7 @@ export interface Within {
   /** The call and its event, for the ledger, which does not have the call yet. */
   proposal: NewMethodCall;
   requested: NewEvent;
-  /** It may run before it has a row: no worker was told of it before, and the ledger has taken the calls before it. */
+  /** It may run before it has a row: no worker has received it before, and all earlier calls could be stored. */
   mayBeLate: boolean;
   /** Gets the result of a call without a row, before it is stored. */
   onResult: (result: CallResult) => void;
