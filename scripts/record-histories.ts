@@ -4,7 +4,6 @@
  * without any it records all.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { Context } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { AnswerCheck, ProposedCall } from '../src/contracts/activities.ts';
@@ -12,12 +11,6 @@ import type { WaitsForPlace } from '../src/contracts/places/turn-place.ts';
 import { asks, followCommand, Stage, suspendedBy, toolCall, until, untilCancelled, type Answer, type World } from '../test/workflows/support.ts';
 
 const DIRECTORY = new URL('../test/histories/', import.meta.url);
-const PROJECT = fileURLToPath(new URL('..', import.meta.url));
-
-/** Failures have stack traces, which name files of this machine. */
-function withoutPath(history: string): string {
-  return history.replaceAll(PROJECT, '/project/');
-}
 
 /** Waits in an activity until it is cancelled. */
 async function cancelled(): Promise<void> {
@@ -296,7 +289,9 @@ try {
   for (const [name, play] of Object.entries(scenes)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
     const world = await play(stage);
-    const { events } = JSON.parse(withoutPath(historyToJSON(await world.handle.fetchHistory()))) as { events: unknown[] };
+    // Stack traces of failures name files of this machine.
+    const history = historyToJSON(await world.handle.fetchHistory()).replaceAll(`${process.cwd()}/`, '/project/');
+    const { events } = JSON.parse(history) as { events: unknown[] };
     await writeFile(new URL(`${name}.json`, DIRECTORY), `${JSON.stringify({ events })}\n`);
     console.log(`${name}: ${events.length} events`);
   }

@@ -30,12 +30,14 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
     return { ...outcome, sandboxTier: await tierAfterRun(run) };
   }
   run.progress.phase('storing');
-  const result = await resultOf(run, outcome);
-  await noteBehavior(run, result);
+  const result = await keepTrying(run, () => resultOf(run, outcome));
+  await keepTrying(run, () => noteBehavior(run, result));
   const tier = tierAfterRun(run);
   // Awaited below; a failure must not be raised before the result is stored.
   tier.catch(() => undefined);
-  const settled = await settlePatiently(run, result, [...told, closingEvent(run, outcome, result)]);
+  const { args, claim, store, workedIn } = run;
+  const events = [...told, closingEvent(run, outcome, result)];
+  const settled = await keepTrying(run, () => store.toolCalls.settle(args.callId, claim.fence, result, events, placeOf(workedIn)));
   if (!settled) return storedByOther(run);
   run.awaited.get(run.args.callId)?.({ ...result, tool: run.args.tool });
   onStored?.(result);
@@ -96,12 +98,8 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
  * Retries when the database is unavailable: only this process has the result. Where a later attempt would have it again, it is left to that after half a minute; a call
  * that has one attempt would count as failed then, although it has taken effect.
  */
-function settlePatiently(run: ToolRun, result: CallResult, events: NewEvent[]): Promise<boolean> {
-  return patiently(
-    () => run.store.toolCalls.settle(run.args.callId, run.claim.fence, result, events, placeOf(run.workedIn)),
-    (error) => warn(run, error),
-    retryOf(run.tool) === 'once' ? Infinity : undefined,
-  );
+function keepTrying<Result>(run: ToolRun, work: () => Promise<Result>): Promise<Result> {
+  return patiently(work, (error) => warn(run, error), retryOf(run.tool) === 'once' ? Infinity : undefined);
 }
 
 /**
