@@ -8,12 +8,20 @@ const LOST_MS = 30_000;
 /** Longer than a worker may not know that its host is drained, and longer than the time between two looks at its pools. */
 const SETTLED_MS = 20_000;
 const REAPED_MS = 61_000;
+/** A worker that was killed owns its pools for a minute after it has last renewed that. */
+const OWNED_MS = 61_000;
 const TEST_MS = 300_000;
 
 let engine: Awaited<ReturnType<typeof secondEngine>>;
 let installation: Installation;
 let templates: AsyncDisposable;
 const workers = new Map<string, WorkerProcess>();
+let killedAtMs = 0;
+
+async function kill(host: 'first' | 'second'): Promise<void> {
+  await workers.get(host)!.kill();
+  killedAtMs = Date.now();
+}
 
 async function begin(host: 'first' | 'second'): Promise<void> {
   const worker = installation.startWorker({ ...LOST, LONGSHORE_HOST_ID: host, ...(host === 'second' && { DOCKER_HOST: engine.host }) });
@@ -136,7 +144,7 @@ describe('two hosts with an engine each, and a template of which each keeps one 
     async () => {
       await emptied('first');
       const lost = await warmOn('second');
-      await workers.get('second')!.kill();
+      await kill('second');
       await engine.end('SIGKILL');
       const meanwhile = await converse();
       expect(meanwhile.hostId).toBe('first');
@@ -163,7 +171,7 @@ describe('two hosts with an engine each, and a template of which each keeps one 
       const [warm] = await warmOn('second');
       const onSecond = ['--host', engine.host];
       await until(async () => (await volumesOn(onSecond)).length === 1, 'what conversations had there is removed');
-      await workers.get('second')!.kill();
+      await kill('second');
       await until(async () => (await hostOf('second'))?.isThere === false, 'the host is silent');
       expect(await warmOn('second')).toEqual([warm]);
       expect(await line('hosts', 'remove', 'second')).toEqual({ code: 0, out: 'Host "second" is removed.\n', err: '' });
@@ -183,6 +191,7 @@ describe('two hosts with an engine each, and a template of which each keeps one 
   testWithTwoEngines(
     titled('when all workers have stopped, nothing is left on either engine'),
     async () => {
+      await until(async () => Date.now() - killedAtMs > OWNED_MS, 'no worker that was killed owns a pool');
       for (const worker of workers.values()) expect(await worker.stop()).toBe(0);
       const states = ['creating', 'warm', 'running', 'frozen', 'hibernated', 'stopped', 'archived', 'lost'] as const;
       const places = [[], ['--host', engine.host]];
