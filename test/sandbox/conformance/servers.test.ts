@@ -139,7 +139,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     expect(restarted).toEqual(['its definition has changed']);
   });
 
-  test('a request reaches the server that another worker has made of another definition, which ends with the next one', async () => {
+  test('a request reaches the server that another worker has made of another definition, until one takes longer, after which the server is replaced', async () => {
     const other = (await backend.sandboxes.open({ sandboxId: backend.sandboxId, tenantId: 'tenant' }, {})).handle;
     const [ours, theirs] = [serverOf('replaced', { directory: 'one' }), serverOf('replaced', { directory: 'one', env: { SECRET: 'other' } })];
     const request = { method: 'tools/call', params: { name: 'count', arguments: {} } };
@@ -148,6 +148,7 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
     expect(await call(ours, 'count', {}, { onRestart })).toEqual(answered('1'));
     expect(await other.callServer(theirs, request)).toEqual(answered('1'));
     expect(await call(ours, 'count', {}, { onRestart })).toEqual(answered('2'));
+    expect(await call(ours, 'append', { line: 'a', until: 'never' }, { timeoutMs: 200, onRestart })).toEqual({ outcome: 'timeout' });
     expect(restarted).toEqual([]);
     expect(await call(ours, 'count', {}, { onRestart })).toEqual(answered('1'));
     expect(restarted).toEqual(['its definition has changed']);

@@ -14,6 +14,10 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Kept of a server's stderr in total. */
 const SERVER_OUTPUT_BYTES = 1024 * 1024;
 const START_ATTEMPTS = 5;
+/** A server that was seen running this long ago is looked at again. */
+const FRESH_MS = 10_000;
+/** Before that, it is looked at when its answer takes longer than this. */
+const PATIENCE_MS = 50;
 const NAME = /^[a-z][a-z0-9-]{0,39}$/;
 
 /**
@@ -21,26 +25,31 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * Its output is the answer.
  */
 export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
-  /** Definitions of servers that this handle has seen running, by name. */
-  const known = new Map<string, string>();
+  /** What this handle has seen running, by the names of the servers. */
+  const known = new Map<string, Seen>();
   return {
     async callServer(server, request, options = {}) {
       const execId = options.execId ?? freeExec();
       const { name } = server;
       const definition = JSON.stringify(server);
       const following = { sandboxId, execId, name, request, options };
-      if (known.get(name) !== definition) {
-        if (await ensureServer(connection, server, options.onRestart, execId)) known.set(name, definition);
+      const seen = known.get(name);
+      if (seen?.definition !== definition) {
+        if (await ensureServer(connection, server, options.onRestart, execId)) known.set(name, { definition, at: performance.now() });
         return follow(connection, following);
       }
-      // It is most likely still running, so the request does not wait for that answer. Where it has ended, the request waits for its successor.
+      // It is most likely still running, so the request does not wait for a look at it. Where it has ended, the request waits for its successor.
+      const answering = follow(connection, following);
+      const isFresh = performance.now() - seen.at < FRESH_MS;
+      if (isFresh && (await settlesWithin(answering, PATIENCE_MS))) return answering;
       let runs = false;
       try {
-        const [answer, kept] = await Promise.all([follow(connection, following), keepServer(connection, server, options.onRestart, execId)]);
+        const [answer, kept] = await Promise.all([answering, keepServer(connection, server, options.onRestart, execId)]);
         runs = kept;
         return answer;
       } finally {
-        if (!runs) known.delete(name);
+        if (runs) seen.at = performance.now();
+        else known.delete(name);
       }
     },
     async serverMark(name) {
@@ -57,6 +66,12 @@ export function createServerOperations(connection: WorkingConnection, sandboxId:
       return names;
     },
   };
+}
+
+interface Seen {
+  definition: string;
+  /** Time of `performance.now()`. */
+  at: number;
 }
 
 interface Following {
@@ -90,6 +105,21 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
   if (restart !== undefined) await onRestart?.(restart);
   return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
+}
+
+/** Whether the work ends, in whatever way, before this time has passed. */
+async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, ms, false)));
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function find(connection: WorkingConnection, execId: string): Promise<ExecRecord | undefined> {
