@@ -24,7 +24,7 @@ export function startLeastService({ stack }: BenchParts): Promise<Service> {
 
 /** Starts a program and waits for its address. */
 async function startProgram(words: string[], env: NodeJS.ProcessEnv, address: RegExp): Promise<Service> {
-  const child = spawn(process.execPath, ['--import', 'tsx', ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...process.execArgv, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const url = await new Promise<string>((resolve, reject) => {
     let said = '';

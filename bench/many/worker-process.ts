@@ -14,7 +14,7 @@ export interface WorkerProcess extends AsyncDisposable {
 }
 
 export async function startWorkerProcess({ environment }: TemporaryStack, settings: Record<string, string> = {}): Promise<WorkerProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', WORKER], {
+  const child = spawn(process.execPath, [...process.execArgv, WORKER], {
     env: { ...process.env, ...environment, LONGSHORE_AGENTS: AGENTS, LONGSHORE_LOG_LEVEL: 'info', ...settings },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Connections that have not sent their request yet.
 _SILENT = 64
-_READ_SIZE = 262144
+_READ_SIZE = 65536
 _MAX_REQUEST = 512 * 1024 * 1024
 _DONE = b'\0'
 _NO_REQUEST = 'it is not a request that can be sent'
