@@ -4,7 +4,7 @@ import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { applyRow } from '../base/apply-row.ts';
 import { isCurrent } from '../base/current.ts';
 import { checkpointName } from '../../engine/labels.ts';
-import { ownRow, untilSettled, type DockerContext } from '../base/docker-context.ts';
+import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
 import { destroy } from '../remove/destroy.ts';
 import { describeDeath, type FilesOf } from '../base/describe-loss.ts';
@@ -30,8 +30,8 @@ export interface BroughtUp {
 /**
  * Makes a sandbox run, whatever the states of its row and its container are. The container runs first, and the row is set afterwards:
  * a crash in between leaves a container that runs without need until the next freeze.
- * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss. `copy` is
- * a wake that waits for no memory
+ * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss. `attend` is
+ * a wake for work in progress: a sandbox that was put to rest stays there. `copy` is a wake that waits for no memory
  * @param known why it has no processes, if the caller knows a better reason than its row and container give
  */
 export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: Purpose, known?: string): Promise<BroughtUp> {
@@ -42,6 +42,7 @@ export async function bringUpSandbox(context: DockerContext, sandboxId: string, 
       if (here === undefined) return undefined;
       const { row } = here;
       cause.text = here.cause ?? cause.text;
+      if (purpose === 'attend' && rests(row)) return atRest(context, row);
       try {
         return (await promised(row, purpose)) && (await stepUp(context, row, purpose, cause));
       } catch (error) {
@@ -51,6 +52,17 @@ export async function bringUpSandbox(context: DockerContext, sandboxId: string, 
       }
     }),
   );
+}
+
+/** Whether somebody has put it to rest, and work in progress waits until it is woken. */
+export function rests({ state, paused }: SandboxRow): boolean {
+  return state === 'frozen' ? paused === true : state === 'stopped' || state === 'hibernated' || state === 'archived';
+}
+
+/** A container that was thawed for an older row is frozen again. */
+async function atRest(context: DockerContext, { sandboxId, state }: SandboxRow): Promise<BroughtUp | undefined> {
+  const applied = state === 'frozen' ? await applyRow(context, sandboxId) : undefined;
+  return applied === 'running' || applied === 'other' ? undefined : { tier: tierOfState(state) };
 }
 
 /** One step towards a running sandbox; undefined when another step has to follow. Stores in `cause` why the sandbox has no processes. */

@@ -1,6 +1,6 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxOperation, Work } from '../base/work.ts';
-import { bringUpSandbox } from './bring-up-sandbox.ts';
+import { bringUpSandbox, rests } from './bring-up-sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import type { StreamTarget } from '../base/open-stream.ts';
 
@@ -174,7 +174,7 @@ async function wake(context: DockerContext, sandboxId: string, isWanted: () => b
   const row = await context.rows.get(sandboxId);
   // An operation that is finished must not wake a sandbox that was put to rest after it.
   if (row?.state === 'running' || !isWanted()) return;
-  await wakeInTurn(context, sandboxId, isWanted);
+  await wakeInTurn(context, sandboxId, isWanted, 'wake');
 }
 
 /** For work in progress: thaws a sandbox that was frozen without a pause, and fails when it has ended. In any other rest, the work waits. */
@@ -186,18 +186,17 @@ async function keepAwake(context: DockerContext, sandboxId: string, isWanted: ()
     case 'destroyed':
       throw failure('SANDBOX_DESTROYED', { sandboxId });
     case 'frozen':
-      return row.paused === true ? undefined : wakeInTurn(context, sandboxId, isWanted);
     case 'running':
     case 'lost':
       // Its container may be frozen although the row says otherwise, because a process died during a change.
-      return wakeInTurn(context, sandboxId, isWanted);
+      return rests(row) ? undefined : wakeInTurn(context, sandboxId, isWanted, 'attend');
     default:
       return undefined;
   }
 }
 
 /** Waits for other operations of this process on the sandbox, such as a copy. After that wait the wake may not be wanted any more. */
-async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
-  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, 'wake') : undefined));
-  if (woken !== undefined && woken.tier !== 'running') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });
+async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean, purpose: 'wake' | 'attend'): Promise<void> {
+  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, purpose) : undefined));
+  if (woken?.tier === 'lost' || woken?.tier === 'none') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });
 }

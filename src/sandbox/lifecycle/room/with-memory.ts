@@ -4,7 +4,7 @@ import type { DockerContext } from '../base/docker-context.ts';
 import { withRoom } from './with-room.ts';
 
 /** Why a sandbox is brought up. */
-export type Purpose = 'open' | 'wake' | 'copy';
+export type Purpose = 'open' | 'wake' | 'attend' | 'copy';
 /** Has memory promised for the start of the row's processes, if that needs some. Undefined when another caller has changed the row. */
 type Promised = (row: SandboxRow, purpose: Purpose) => Promise<true | undefined>;
 

@@ -64,6 +64,28 @@ test('a pause stops what runs until something wakes the sandbox, even if a calle
   expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
 });
 
+test('a pause that comes after a look at a busy sandbox, and before what follows from it, stays', async () => {
+  let meanwhile: (() => Promise<unknown>) | undefined;
+  const get: typeof parts.store.sandboxes.get = async (sandboxId) => {
+    const row = await parts.store.sandboxes.get(sandboxId);
+    const now = meanwhile;
+    meanwhile = undefined;
+    await now?.();
+    return row;
+  };
+  const worker = parts.another({ store: { ...parts.store, sandboxes: { ...parts.store.sandboxes, get } } });
+  const { sandboxId, handle, running } = await busy({ worker });
+  const tiers: string[] = [];
+  meanwhile = async () => void tiers.push(await parts.sandboxes.freeze(sandboxId, { mode: 'pause' }));
+  // So it does not answer, and is looked at.
+  await parts.docker.getContainer(parts.containerName(sandboxId)).pause();
+  await until(async () => tiers.length === 1, 'it was paused after the look');
+  const early = await Promise.race([running, new Promise((resolve) => setTimeout(resolve, 1500, 'waits'))]);
+  expect([tiers, early, await isPaused(sandboxId)]).toEqual([['frozen'], 'waits', true]);
+  await handle.writeFile('go', '');
+  expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
+});
+
 test.each([
   ['stop', 'SANDBOX_LOST', 'is gone: it '],
   ['destroy', 'SANDBOX_DESTROYED', 'was destroyed'],
