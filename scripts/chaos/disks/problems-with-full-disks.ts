@@ -25,7 +25,9 @@ export function problemsWithFullDisks(ended: Ended): Problem[] {
   }));
   // Commands of its sub-agents may have failed, too.
   if (failed.length === 0 && ended.kind.below === undefined) return [...problemsOf(ended), ...silent];
-  const shown = linesShownLast(ended.entries);
+  // What it wrote may be in its file, and was not kept as its output.
+  const isCut = NO_SPACE.test(textOf([...results.values()].at(-1)));
+  const shown = isCut ? undefined : linesShownLast(ended.entries);
   const marks = shown ?? [];
   const problems = problemsOf({ ...ended, kind: { ...ended.kind, marks: [] } }).filter(
     ({ rule, what }) => !(rule === 'lost' && failed.some(({ callId }) => what.includes(callId))) && !what.endsWith(FAILED),
@@ -69,6 +71,6 @@ function marksOfSuccess({ entries }: Ended, results: Map<string, Result>): strin
   });
 }
 
-function textOf({ content }: Result): string {
-  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+function textOf(result: Result | undefined): string {
+  return (result?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
 }

@@ -25,13 +25,14 @@ class Claim:
         self._files = files
 
     def keep(self, spec: Fields) -> tuple[list[int], int]:
-        """Writes the spec; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume is full).
-        Raises `OSError` when there is no room for outputs."""
+        """Writes the spec, unless the volume is full; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume had
+        no room for it). Raises `OSError` when there is no room for outputs."""
         files = self._files or Files(self._directory)
         try:
             files.write_spec(spec)
         except OSError:
-            files.close_exit()
+            # Its end has room, and counts without the spec.
+            pass
         return files.outputs, files.exit
 
     def close(self) -> None:
@@ -64,16 +65,10 @@ class Files:
         if fd >= 0:
             _write_and_close(fd, encode(spec).encode())
 
-    def close_exit(self) -> None:
-        fd, self.exit = self.exit, -1
-        if fd >= 0:
-            os.close(fd)
-
     def close(self) -> None:
-        for fd in (*self.outputs, self._spec):
+        for fd in (*self.outputs, self._spec, self.exit):
             if fd >= 0:
                 os.close(fd)
-        self.close_exit()
 
 
 class Journal:

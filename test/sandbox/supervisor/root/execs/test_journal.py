@@ -240,6 +240,20 @@ def test_a_full_volume_is_tried_again_by_the_next_exec(root: str, monkeypatch: p
     assert kept.read_spec('one') == SPEC
 
 
+def test_the_end_of_an_exec_is_recorded_on_a_volume_that_has_no_room_for_its_spec(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Journal(root)
+    kept.prepare()
+    claim = kept.claim('one')
+    assert claim is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(os, 'write', full)
+        outputs, exit_file = claim.keep(SPEC)
+    for fd in outputs:
+        os.close(fd)
+    assert kept.write_exit(exit_file, {'status': 'exited', 'exitCode': 0})
+    assert (kept.read_spec('one'), kept.read_exit('one')) == (None, {'status': 'exited', 'exitCode': 0})
+
+
 def test_the_files_of_a_claim_are_closed_when_it_cannot_be_made(root: str) -> None:
     kept = Journal(root)
     before = os.listdir('/proc/self/fd')
