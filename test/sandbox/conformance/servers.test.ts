@@ -115,11 +115,13 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
 
   test('a request that runs out of time, or is killed, is cancelled at the server', async () => {
     const slow = serverOf('slow');
+    // On a busy machine, its start may take longer than the request may.
+    expect(await call(slow, 'count')).toEqual(answered('1'));
     expect(await call(slow, 'append', { line: 'a', until: 'never' }, { timeoutMs: 1_000 })).toEqual({ outcome: 'timeout' });
     const killed = call(slow, 'append', { line: 'b', until: 'never' }, { execId: 'call_b-1', onProgress: () => void handle.kill('call_b-1') });
     expect(await killed).toEqual({ outcome: 'killed' });
     await until(async () => (await logOf('slow')) === 'begin a\ncancelled\nbegin b\ncancelled\n', 'both were cancelled');
-    expect(await call(slow, 'count')).toEqual(answered('1'));
+    expect(await call(slow, 'count')).toEqual(answered('2'));
   });
 
   test('a server that ends is told to those who wait for it, and is started anew by the next request, which is told', async () => {
