@@ -1,3 +1,4 @@
+import { inTimeOr } from '../../../common/in-time.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import { freeExec } from '../../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
@@ -41,7 +42,8 @@ export function createServerOperations(connection: WorkingConnection, sandboxId:
       // It is most likely still running, so the request does not wait for a look at it. Where it has ended, the request waits for its successor.
       const answering = follow(connection, following);
       const isFresh = performance.now() - seen.at < FRESH_MS;
-      if (isFresh && (await settlesWithin(answering, PATIENCE_MS))) return answering;
+      const early = isFresh ? await inTimeOr(answering, PATIENCE_MS, undefined) : undefined;
+      if (early !== undefined) return early;
       let runs = false;
       try {
         const [answer, kept] = await Promise.all([answering, keepServer(connection, server, options.onRestart, execId)]);
@@ -105,21 +107,6 @@ async function follow(connection: WorkingConnection, { sandboxId, execId, name, 
   if (exit.status === 'timeout' || exit.status === 'killed') return { outcome: exit.status };
   if (restart !== undefined) await onRestart?.(restart);
   return reader.answer() ?? { outcome: 'gone', why: 'its answer was lost on the way' };
-}
-
-/** Whether the work ends, in whatever way, before this time has passed. */
-async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => (timer = setTimeout(resolve, ms, false)));
-  const settled = work.then(
-    () => true,
-    () => true,
-  );
-  try {
-    return await Promise.race([settled, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function find(connection: WorkingConnection, execId: string): Promise<ExecRecord | undefined> {

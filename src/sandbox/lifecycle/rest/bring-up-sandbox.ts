@@ -54,7 +54,7 @@ export async function bringUpSandbox(context: DockerContext, sandboxId: string, 
   );
 }
 
-/** Whether somebody has put it to rest, and work in progress waits until it is woken. */
+/** Whether it was put to rest, so that work in progress waits until it is woken. */
 export function rests({ state, paused }: SandboxRow): boolean {
   return state === 'frozen' ? paused === true : state === 'stopped' || state === 'hibernated' || state === 'archived';
 }
