@@ -219,7 +219,9 @@ export async function sendRaw(url: string, { method }: Pick<Route, 'method'>, { 
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error(`no answer in ${PATIENCE_MS} ms`)));
-  const bytes = Buffer.from(body ?? '', 'utf8');
+  // Without this, the service would wait for a body that was announced, as it should.
+  const isAnnounced = headers.some(([name, value]) => name === 'Transfer-Encoding' && value === 'chunked');
+  const bytes = Buffer.from(body ?? (isAnnounced ? 'no chunk\r\n' : ''), 'utf8');
   const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers.map(([name, value]) => `${name}: ${value}`)];
   const isSized = headers.some(([name]) => name === 'Content-Length' || name === 'Transfer-Encoding');
   if (body !== undefined && !isSized) lines.push(`Content-Length: ${bytes.length}`);
