@@ -5,7 +5,7 @@ const proofs = env.LONGSHORE_TEST_PROOFS ?? 'none';
 
 /** Tests run on the TypeScript sources as ES modules. Real parts (Docker, Temporal, Postgres) are started once by the global set-up. */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/environment-until.js',
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': [

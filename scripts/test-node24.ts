@@ -16,7 +16,7 @@ const SHORT = [
   'test/plugins/isolates',
   'test/sandbox/protocol',
   'test/sandbox/handle',
-  'test/store',
+  'test/store/(?!s3|database/online-migrations)',
   'test/cli/commands',
   'test/package',
   'test/e2e/conversation',

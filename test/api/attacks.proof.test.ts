@@ -274,8 +274,8 @@ test('readers that never read hold little, and are disconnected after a minute',
     readers.end();
     expect(tookMs).toBeGreaterThan(55_000);
     expect(tookMs).toBeLessThan(STALLED_END_MS);
-    // Twice the bytes that one key may leave unread, and what the collector has not taken yet.
-    expect(memoryMib - before.memoryMib).toBeLessThan(250);
+    // Of the 5.7 GB that were asked for: the bytes that one key may leave unread, twice, and what the collector has not taken yet.
+    expect(memoryMib - before.memoryMib).toBeLessThan(400);
   });
   await installation.longshore.close(id);
 }, 300_000);

@@ -5,7 +5,8 @@ import { installAgents, until, type Installation, type ScriptedStep } from '../s
 /** 73 conversations, of which 50 may be open at the same time. */
 const BRANCHES = 8;
 const LEAVES = 8;
-const RUNS = Number(process.env['LONGSHORE_TREE_RUNS'] ?? 5);
+/** The longer form: LONGSHORE_TREE_RUNS=5. */
+const RUNS = Number(process.env['LONGSHORE_TREE_RUNS'] ?? 2);
 /** Run `n` has the kills of this number plus `n`. The same kills again: LONGSHORE_TREE_SEED with the number that was printed. */
 const SEED = seedFrom('LONGSHORE_TREE_SEED');
 const BUDGET = 2_000_000;

@@ -25,8 +25,8 @@ class Claim:
         self._files = files
 
     def keep(self, spec: Fields) -> tuple[list[int], int]:
-        """Writes the spec, unless the volume is full; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume had
-        no room for it). Raises `OSError` when there is no room for outputs."""
+        """Writes the spec, unless the volume is full; returns the two outputs, open for reading and appending, and the file for the exit (-1 when the volume
+        had no room for it). Raises `OSError` when there is no room for outputs."""
         files = self._files or Files(self._directory)
         try:
             files.write_spec(spec)
