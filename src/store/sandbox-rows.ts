@@ -36,6 +36,8 @@ export interface SandboxRow {
   backup?: SandboxBackup;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
+  /** Time since it was paused, by the clock of Postgres. Milliseconds. Absent when an older worker has paused it. */
+  pausedMs?: number;
   /** Memory that a host promises to it although it has no processes: until they are started (`wake`), or have been put to disk (`rest`). */
   promised?: { hostId: string; for: 'wake' | 'rest' };
   lastUsedAt: string;
@@ -112,7 +114,7 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt' | 'promised'> & {
+export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
   fence?: number;
   ttlMs?: number;
 };

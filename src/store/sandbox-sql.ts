@@ -4,7 +4,7 @@ import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts
 
 /** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, last_used_at, created_at, pool_key, pool_slot, paused, promised_on, promised_for';
+  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, last_used_at, created_at, pool_key, pool_slot, paused, extract(epoch from clock_timestamp() - paused_at)::float8 * 1000 as paused_ms, promised_on, promised_for';
 
 /** pg returns numbers for the two infinities of Postgres. */
 type SqlTime = Date | number;
@@ -30,6 +30,7 @@ export interface SandboxSqlRow {
   pool_key: string | null;
   pool_slot: number | null;
   paused: boolean;
+  paused_ms: number | null;
   promised_on: string | null;
   promised_for: 'wake' | 'rest' | null;
 }
@@ -51,13 +52,15 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.expires_at !== null && { expiresAt: toIso(row.expires_at) }),
     ...(row.archive !== null && { archive: row.archive }),
     ...(row.backup !== null && { backup: row.backup }),
-    ...(row.paused && { paused: true }),
+    ...(row.paused && pauseOf(row)),
     ...(row.promised_on !== null && row.promised_for !== null && { promised: { hostId: row.promised_on, for: row.promised_for } }),
     lastUsedAt: toIso(row.last_used_at),
     createdAt: toIso(row.created_at),
     ...(row.pool_key !== null && { pool: { key: row.pool_key, ...(row.pool_slot !== null && { slot: row.pool_slot }) } }),
   };
 }
+
+const pauseOf = ({ paused_ms: ms }: SandboxSqlRow) => ({ paused: true, ...(ms !== null && { pausedMs: ms }) });
 
 const LATEST = new Date(8.64e15);
 const EARLIEST = new Date(-8.64e15);

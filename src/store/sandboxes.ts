@@ -47,6 +47,7 @@ function changing(before: string): string {
       volume_fence = case when $6 or $8::text is not null then coalesce($11, volume_fence) else volume_fence end,
       files_lost_at = case when $6 then clock_timestamp() else files_lost_at end,
       host_id = coalesce($7, host_id), volume_name = coalesce($8, volume_name), archive = $9::json, paused = $10,
+      paused_at = case when $10 then clock_timestamp() end,
       promised_for = ${KEPT}, promised_on = case when ${KEPT} is not null then coalesce($7, host_id) end,
       promised_at = case when $12::text is null then promised_at else clock_timestamp() end
     from before where sandboxes.sandbox_id = before.sandbox_id

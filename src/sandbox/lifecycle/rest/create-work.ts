@@ -2,6 +2,7 @@ import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxOperation, Work } from '../base/work.ts';
 import { bringUpSandbox, rests } from './bring-up-sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { StreamTarget } from '../base/open-stream.ts';
 
 /** When an operation gets no answer within this time, the sandbox may be frozen. Milliseconds. */
@@ -10,6 +11,8 @@ const ANSWER_MS = 10;
 const CHECK_MS = { first: 500, longest: 4000 };
 /** Time for the answer to a check. Milliseconds. */
 const PING_MS = 250;
+/** Reads of a row until it is known whether a pause or the operation came first; after them, the operation counts as the later one. */
+const MOST_READS = 4;
 /** When the engine or the database is unavailable for longer, the work fails with their error. Milliseconds. */
 const PATIENCE_MS = 60_000;
 
@@ -49,6 +52,8 @@ class AtWork {
   readonly #target: StreamTarget;
   readonly #count = { work: 0, observer: 0 };
   #queuedWake: Promise<void> | undefined;
+  /** When the newest operation for the queued wake began. Milliseconds. */
+  #wantedSince = 0;
   #runningWake: Promise<void> = Promise.resolve();
   #checking: NodeJS.Timeout | undefined;
   /** Increases when the last work ends, so that its checks stop. */
@@ -84,12 +89,13 @@ class AtWork {
   async reach<T>(operation: SandboxOperation<T>): Promise<T> {
     const { connections, log } = this.#context;
     const { sandboxId } = this.#target;
+    const begun = performance.now();
     if (!(await connections.isCertain(sandboxId))) {
-      await this.#wake();
+      await this.#wake(begun);
       return connections.use(this.#target, operation);
     }
     // On an open stream the operation is sent at once. The row is read only when no answer arrives soon: a frozen sandbox answers after it is thawed.
-    const look = () => void this.#wake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
+    const look = () => void this.#wake(begun).catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
     const unanswered = setTimeout(look, ANSWER_MS);
     try {
       return await connections.use(this.#target, operation);
@@ -108,12 +114,13 @@ class AtWork {
   }
 
   /** Operations share a wake that has not begun. A wake that began before an operation may have read an older state. */
-  #wake(): Promise<void> {
+  #wake(begun: number): Promise<void> {
+    this.#wantedSince = Math.max(this.#wantedSince, begun);
     this.#queuedWake ??= this.#runningWake
       .catch(() => undefined)
       .then(() => {
         this.#queuedWake = undefined;
-        this.#runningWake = wake(this.#context, this.#target.sandboxId, () => !this.isIdle);
+        this.#runningWake = wake(this.#context, this.#target.sandboxId, { isWanted: () => !this.isIdle, since: this.#wantedSince });
         return this.#runningWake;
       });
     return this.#queuedWake;
@@ -170,11 +177,26 @@ class AtWork {
 }
 
 /** Wakes a resting sandbox for new work. When the row says `running`, the connection itself thaws the container or reports that it is lost. */
-async function wake(context: DockerContext, sandboxId: string, isWanted: () => boolean): Promise<void> {
-  const row = await context.rows.get(sandboxId);
-  // An operation that is finished must not wake a sandbox that was put to rest after it.
-  if (row?.state === 'running' || !isWanted()) return;
-  await wakeInTurn(context, sandboxId, isWanted, 'wake');
+async function wake(context: DockerContext, sandboxId: string, { isWanted, since }: { isWanted: () => boolean; since: number }): Promise<void> {
+  for (let reads = 1; ; reads += 1) {
+    const asked = performance.now();
+    const row = await context.rows.get(sandboxId);
+    // An operation that is finished must not wake a sandbox that was put to rest after it.
+    if (row?.state === 'running' || !isWanted()) return;
+    const order = orderOfPause(row, { since, asked, answered: performance.now() });
+    if (order === 'paused later') return;
+    if (order === 'paused before' || reads === MOST_READS) return wakeInTurn(context, sandboxId, isWanted, 'wake');
+  }
+}
+
+/**
+ * Whether a pause came before or after the operation began. An answer that took long (all connections to Postgres were in use) leaves that open when both are that
+ * near to each other. A negative time since the pause says that the clock of Postgres was set back: then the operation counts as the later one.
+ */
+function orderOfPause(row: SandboxRow | undefined, { since, asked, answered }: Record<'since' | 'asked' | 'answered', number>) {
+  const { pausedMs = -1 } = row ?? {};
+  if (pausedMs < 0 || answered - pausedMs <= since) return 'paused before';
+  return asked - pausedMs > since ? 'paused later' : 'unknown';
 }
 
 /** For work in progress: thaws a sandbox that was frozen without a pause, and fails when it has ended. In any other rest, the work waits. */

@@ -18,6 +18,25 @@ async function busy(options: { worker?: TestSandboxes['sandboxes'] } = {}) {
   return { ...owner, handle, running };
 }
 
+/** A worker; what `meanwhile` is given happens once, before or after the next read of a row. */
+function lookedAt(moment: 'before' | 'after') {
+  const tiers: string[] = [];
+  let next: (() => Promise<string>) | undefined;
+  const happen = async () => {
+    const now = next;
+    next = undefined;
+    if (now !== undefined) tiers.push(await now());
+  };
+  const get: typeof parts.store.sandboxes.get = async (sandboxId) => {
+    if (moment === 'before') await happen();
+    const row = await parts.store.sandboxes.get(sandboxId);
+    if (moment === 'after') await happen();
+    return row;
+  };
+  const worker = parts.another({ store: { ...parts.store, sandboxes: { ...parts.store.sandboxes, get } } });
+  return { worker, tiers, meanwhile: (happens: () => Promise<string>) => void (next = happens) };
+}
+
 describe('an idle freeze', () => {
   test('is held off by a command that a caller in this process waits for, and says so', async () => {
     const { sandboxId, handle, running } = await busy();
@@ -64,21 +83,28 @@ test('a pause stops what runs until something wakes the sandbox, even if a calle
   expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
 });
 
-test('a pause that comes after a look at a busy sandbox, and before what follows from it, stays', async () => {
-  let meanwhile: (() => Promise<unknown>) | undefined;
-  const get: typeof parts.store.sandboxes.get = async (sandboxId) => {
-    const row = await parts.store.sandboxes.get(sandboxId);
-    const now = meanwhile;
-    meanwhile = undefined;
-    await now?.();
-    return row;
-  };
-  const worker = parts.another({ store: { ...parts.store, sandboxes: { ...parts.store.sandboxes, get } } });
+test('a pause that comes after an operation began, and before the look of that operation, stays until the next operation', async () => {
+  const { worker, tiers, meanwhile } = lookedAt('before');
   const { sandboxId, handle, running } = await busy({ worker });
-  const tiers: string[] = [];
-  meanwhile = async () => void tiers.push(await parts.sandboxes.freeze(sandboxId, { mode: 'pause' }));
-  // So it does not answer, and is looked at.
-  await parts.docker.getContainer(parts.containerName(sandboxId)).pause();
+  const { execId } = (await handle.execs())[0]!;
+  meanwhile(() => parts.sandboxes.freeze(sandboxId, { mode: 'pause' }));
+  const second = handle.attach(execId);
+  await until(async () => tiers.length === 1, 'it was paused before the look');
+  const early = await Promise.race([running, second, new Promise((resolve) => setTimeout(resolve, 1500, 'waits'))]);
+  expect([tiers, early, await isPaused(sandboxId)]).toEqual([['frozen'], 'waits', true]);
+  await handle.writeFile('go', '');
+  expect(await Promise.all([running, second])).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }]);
+});
+
+test('a pause that comes after a look at a busy sandbox, and before what follows from it, stays', async () => {
+  const { worker, tiers, meanwhile } = lookedAt('after');
+  const { sandboxId, handle, running } = await busy({ worker });
+  meanwhile(() => parts.sandboxes.freeze(sandboxId, { mode: 'pause' }));
+  // So it does not answer, and is looked at. It is frozen already when another look was earlier.
+  await parts.docker
+    .getContainer(parts.containerName(sandboxId))
+    .pause()
+    .catch(() => undefined);
   await until(async () => tiers.length === 1, 'it was paused after the look');
   const early = await Promise.race([running, new Promise((resolve) => setTimeout(resolve, 1500, 'waits'))]);
   expect([tiers, early, await isPaused(sandboxId)]).toEqual([['frozen'], 'waits', true]);
