@@ -57,6 +57,41 @@ describe('a host tool', () => {
     }
   });
 
+  test('an image of one that may not be repeated is left out when the blob store stays away for half a minute; that of any other is left to the next attempt', async () => {
+    const { jest } = import.meta;
+    jest.useFakeTimers();
+    try {
+      const image = { type: 'image', mediaType: 'image/png', data: Buffer.alloc(6_000).toString('base64') } as const;
+      const kept = { type: 'image', mediaType: 'image/png', blob: 'b1', bytes: 6_000 };
+      const callWith = async (failures: number, annotations = {}) => {
+        const call = await proposed(setUpCall({ isolation: 'host', annotations, execute: async () => ({ content: [image] }) }));
+        const away = Array.from({ length: failures }, () => failure('BLOB_FAILED', { blobId: 'b1', problem: 'connection refused' }));
+        const keep = async () => {
+          const error = away.pop();
+          if (error) throw error;
+          return kept;
+        };
+        Object.assign(call.store, { media: { keep } });
+        return call;
+      };
+      const contentOf = async (call: Awaited<ReturnType<typeof callWith>>) => (await call.store.toolCalls.get('call_1'))?.content;
+      const back = await callWith(3);
+      const stored = back.worker().execute();
+      await jest.advanceTimersByTimeAsync(60_000);
+      expect([await stored, await contentOf(back)]).toMatchObject([{ outcome: 'finished', isError: false }, [kept]]);
+      const gone = await callWith(40);
+      const without = gone.worker().execute();
+      await jest.advanceTimersByTimeAsync(60_000);
+      const said = [{ type: 'text', text: '[image image/png] of 6000 bytes was left out: the blob store did not take it.' }];
+      expect([await without, await contentOf(gone)]).toEqual([expect.objectContaining({ outcome: 'finished', isError: false }), said]);
+      const again = await callWith(40, { idempotentHint: true });
+      await expect(again.worker().execute()).rejects.toMatchObject({ code: 'BLOB_FAILED' });
+      expect(again.typesOf()).not.toContain('tool.finished');
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   test('a second attempt of one that only reads runs it again', async () => {
     const call = await proposed(setUpCall({ isolation: 'host', annotations: { readOnlyHint: true }, execute: async () => 'read' }));
     await call.store.toolCalls.claim('call_1', 'h1');

@@ -67,7 +67,12 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
       const { content, isError } = await resultContentOf(run.tool, outcome.result);
       const value = isError || run.claim.call.parentCallId === undefined ? undefined : toValue(outcome.result);
       const shortened = await shorten(content, (whole) => keepWhole(run, whole));
-      return { state: 'finished', content: await keepMedia(run, shortened), isError, ...(value !== undefined && { value }) };
+      return {
+        state: 'finished',
+        content: await keepMedia(run, shortened, hasOneAttempt(run) ? (error) => warn(run, error) : undefined),
+        isError,
+        ...(value !== undefined && { value }),
+      };
     }
     case 'failed':
       return { state: 'failed', ...errorContent(cut(outcome.text)) };
@@ -99,7 +104,11 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
  * that has one attempt would count as failed then, although it has taken effect.
  */
 function keepTrying<Result>(run: ToolRun, work: () => Promise<Result>): Promise<Result> {
-  return patiently(work, (error) => warn(run, error), retryOf(run.tool) === 'once' ? Infinity : undefined);
+  return patiently(work, (error) => warn(run, error), hasOneAttempt(run) ? { most: Infinity } : {});
+}
+
+function hasOneAttempt({ tool }: ToolRun): boolean {
+  return retryOf(tool) === 'once';
 }
 
 /**
