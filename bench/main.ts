@@ -18,6 +18,7 @@ import type { BenchmarkResult, Measurement } from './measure.ts';
 import { measureMethods } from './methods.ts';
 import { measureOpenaiAgents } from './openai-agents.ts';
 import { measureCachedConversations } from './many/cached-conversations.ts';
+import { measureIdleConversations } from './many/idle-conversations.ts';
 import { measureLongConversation } from './many/long-conversation.ts';
 import { measureOpenConversations } from './many/open-conversations.ts';
 import { measureOutputFlood } from './output-flood.ts';
@@ -63,6 +64,7 @@ const ON_REQUEST: typeof BENCHMARKS = {
   'stored-rows': measureStoredRows,
   'open-conversations': measureOpenConversations,
   'cached-conversations': measureCachedConversations,
+  'idle-conversations': measureIdleConversations,
   'long-conversation': measureLongConversation,
 };
 const ALL = { ...BENCHMARKS, ...ON_REQUEST };

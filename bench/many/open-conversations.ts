@@ -67,7 +67,7 @@ async function loads(parts: BenchParts): Promise<{ few: Load; many: Load; reapin
 }
 
 /** Of the reaper, which asks for the workflow of each open conversation. */
-async function timesOfRounds({ stack, store, sandboxes, log }: BenchParts): Promise<number[]> {
+export async function timesOfRounds({ stack, store, sandboxes, log }: BenchParts): Promise<number[]> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = stack.config;
   const connection = await Connection.connect({ address });
   const { workflow: workflows } = new Client({ connection, namespace });

@@ -7,7 +7,7 @@ import { installAgents, type Installation } from '../e2e/support.ts';
 import { packProject, type PackedProject } from './packed.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const LONG_MS = 300_000;
+const LONG_MS = 600_000;
 const REPLY = 'The test is fixed.\n';
 
 let project: PackedProject;
