@@ -13,7 +13,13 @@ export default class EnvironmentUntil extends NodeEnvironment {
 
   handleTestEvent({ name }, { rootDescribeBlock }) {
     if (name !== 'run_start' || Date.now() / 1000 < Number(env.LONGSHORE_TESTS_UNTIL || Infinity)) return;
-    rootDescribeBlock.mode = 'skip';
+    skip(rootDescribeBlock);
     stderr.write(`not run, because the time for tests is over: ${this.#file}\n`);
   }
+}
+
+/** Blocks within a block take its mode only where they are declared. */
+function skip(block) {
+  block.mode = 'skip';
+  for (const child of block.children) if (child.type === 'describeBlock') skip(child);
 }
