@@ -1,4 +1,4 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, setHandler } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, patched, setHandler } from '@temporalio/workflow';
 import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
 import type {
   ResolveApprovalArgs,
@@ -11,6 +11,7 @@ import type {
 } from '../contracts/conversation.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import { editArguments, rewindConversation } from './activities.ts';
+import { afterTask } from './after-task.ts';
 import { isObject } from '../contracts/json.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
 import type { Spent, SubAgentEnd } from '../contracts/sub-agent.ts';
@@ -33,6 +34,7 @@ import {
   checkCharacters,
   checkMessage,
   checkOpen,
+  checkMayRewind,
   checkRevocation,
   checkRewind,
   checkOutput,
@@ -40,6 +42,9 @@ import {
   refusedUpdate,
   signalArgs,
 } from './messages/validate-updates.ts';
+
+/** Patch id. Before it, a message could join a turn that had ended in the log. */
+const TURN_MAY_HAVE_ENDED = 'turn-may-have-ended';
 
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
@@ -80,7 +85,11 @@ function registerUpdates(running: RunningConversation): void {
 
 function registerRewind(running: RunningConversation): void {
   setHandler(messages.rewind, (args) => rewind(running, args), {
-    validator: (args?: Partial<RewindArgs>) => void checkRewind(running.data, args),
+    validator: (args?: Partial<RewindArgs>) => {
+      checkRewind(args);
+      // A turn that seems to run may have ended: the handler looks again.
+      if (!running.data.turn) checkMayRewind(running.data);
+    },
     description:
       'Make files and transcript as they were at a checkpoint, between two turns: {"checkpointId": "cp_…"}. What cannot be undone is listed first; then add "confirm".',
   });
@@ -167,7 +176,14 @@ function callIdOf(args: WakeArgs | undefined): string | undefined {
   return typeof callId === 'string' && callId !== '' ? callId.slice(0, MAX_ID_LENGTH) : undefined;
 }
 
-function receiveMessage(running: RunningConversation, given: Partial<SendMessageArgs> | undefined): SendMessageResult {
+/** Messages that are for no running turn are taken at once: the order of what follows is that of the recorded histories. */
+function receiveMessage(running: RunningConversation, given: Partial<SendMessageArgs> | undefined): SendMessageResult | Promise<SendMessageResult> {
+  const isForTurn = running.data.turn !== undefined && (given?.whenBusy === 'steer' || given?.whenBusy === 'interrupt');
+  if (isForTurn && patched(TURN_MAY_HAVE_ENDED)) return afterTask().then(() => acceptMessage(running, given));
+  return acceptMessage(running, given);
+}
+
+function acceptMessage(running: RunningConversation, given: Partial<SendMessageArgs> | undefined): SendMessageResult {
   const { data } = running;
   // Checked again: another message may have been accepted since the validator ran.
   const args = checkMessage(data, given);
@@ -234,8 +250,9 @@ async function applyEdit(
 /** Messages that come meanwhile wait for its end. */
 async function rewind(running: RunningConversation, given: unknown): Promise<RewindResult> {
   const { data } = running;
-  // Checked again: a turn may have started since the validator ran.
-  const args = checkRewind(data, given);
+  const args = checkRewind(given);
+  if (data.turn) await afterTask();
+  checkMayRewind(data);
   const { conversationId, agentId, tenantId } = data;
   data.rewinding = true;
   try {

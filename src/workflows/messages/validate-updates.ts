@@ -109,21 +109,24 @@ export function checkRevocation(given: unknown): RevokeAllowedToolArgs {
   return { tool, ...(by !== undefined && { by }) };
 }
 
-/** Refuses what a conversation that ends cannot do any more. Only validators call it: a replay must not check what was accepted before. */
+/** Refuses what a conversation that ends cannot do any more. */
 export function checkOpen({ closing, conversationId }: Pick<ConversationData, 'closing' | 'conversationId'>): void {
   if (closing) throw refusedUpdate('CONVERSATION_CLOSED', { conversationId });
 }
 
-/** Checks the arguments of `rewind`, and that nothing is under way which the rewind would pull the files away from. */
-export function checkRewind(data: ConversationData, given: unknown): RewindArgs {
+/** Checks the arguments of `rewind`. */
+export function checkRewind(given: unknown): RewindArgs {
   const { checkpointId, confirm } = isObject(given) ? given : {};
   if (!isId(checkpointId)) throw badArgument('checkpointId', checkpointId, 'Copy it from the list of checkpoints');
   if (confirm !== undefined && !isId(confirm)) throw badArgument('confirm', confirm, 'Copy it from the refusal, or leave it out');
-  const { conversationId } = data;
-  if (data.closing) throw refusedUpdate('CONVERSATION_CLOSED', { conversationId });
-  const problem = obstacleToRewind(data);
-  if (problem !== undefined) throw refusedUpdate('REWIND_REFUSED', { conversationId, problem });
   return { checkpointId, ...(confirm !== undefined && { confirm }) };
+}
+
+/** Checks that nothing is under way which a rewind would pull the files away from. */
+export function checkMayRewind(data: ConversationData): void {
+  checkOpen(data);
+  const problem = obstacleToRewind(data);
+  if (problem !== undefined) throw refusedUpdate('REWIND_REFUSED', { conversationId: data.conversationId, problem });
 }
 
 function badArgument(name: string, value: unknown, fix: string): ApplicationFailure {

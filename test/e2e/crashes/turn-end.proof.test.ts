@@ -106,6 +106,42 @@ test('a worker that is killed when the end of a turn is stored, and its workflow
   await next.stop();
 }, 300_000);
 
+/** A worker is killed when the end of a turn is stored, and its workflow does not know; an update comes before the next worker. */
+async function updatedBetweenWorkers<Result>(
+  name: string,
+  args: object,
+): Promise<{ chat: Chat; result: PromiseSettledResult<Result>; next: Awaited<ReturnType<typeof startWorker>> }> {
+  const worker = await startWorker();
+  const chat = await startStored();
+  await worker.kill();
+  await database.query(`select pg_advisory_unlock(${PLACES})`);
+  const updating = workflowOf(chat).executeUpdate<Result, [object]>(name, { args: [args] });
+  const [next, [result]] = await Promise.all([startWorker(), Promise.allSettled([updating])]);
+  return { chat, result, next };
+}
+
+test.each(['steer', 'interrupt'])(
+  'a message that comes between such workers with %s does not join the turn that has ended: it has a turn of its own',
+  async (whenBusy) => {
+    const { chat, result, next } = await updatedBetweenWorkers<{ turnId: string }>('sendMessage', { text: 'Two.', whenBusy });
+    const types: string[] = [];
+    const turnId = result.status === 'fulfilled' ? result.value.turnId : String(result.reason);
+    expect(await chat.reply(turnId)).toBe('Second.');
+    await chat.close();
+    for await (const { type } of chat.events()) if (/^turn\./.test(type)) types.push(type);
+    expect(types).toEqual(['turn.started', 'turn.finished', 'turn.started', 'turn.finished']);
+    await next.stop();
+  },
+  300_000,
+);
+
+test('a rewind that comes between such workers is not refused for the turn that has ended', async () => {
+  const { chat, result, next } = await updatedBetweenWorkers('rewind', { checkpointId: 'cp_none' });
+  expect(result).toMatchObject({ status: 'rejected', reason: { cause: { type: 'CHECKPOINT_NOT_FOUND' } } });
+  await chat.close();
+  await next.stop();
+}, 300_000);
+
 test('a local end that is stored and takes too long: an activity ends the same turn, once', async () => {
   const worker = await startWorker();
   const chat = await startStored();
