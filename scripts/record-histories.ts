@@ -19,20 +19,6 @@ async function cancelled(): Promise<void> {
   await context.cancelled.finally(() => clearInterval(heartbeat));
 }
 
-async function interruptAndSteer(stage: Stage): Promise<Pick<World, 'handle'>> {
-  const calls = [toolCall(), toolCall()];
-  const world = await stage.start((world) => {
-    world.answers.push(asks(...calls));
-    world.tool = followCommand;
-  });
-  await world.untilAsked('shell:run');
-  await world.send('left', { whenBusy: 'steer' });
-  await world.send('now', { whenBusy: 'interrupt' });
-  await world.untilAsked('finishTurn', 3);
-  await world.close();
-  return world;
-}
-
 const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> = {
   async 'tools-and-close'(stage) {
     const world = await stage.start((world) => world.answers.push(asks(toolCall({ readOnly: true }), toolCall({ readOnly: true }), toolCall()), asks()));
@@ -92,9 +78,19 @@ const scenes: Record<string, (stage: Stage) => Promise<Pick<World, 'handle'>>> =
     await world.close();
     return world;
   },
-  'interrupt-and-steer': interruptAndSteer,
-  // The same since such messages wait for what came with them.
-  'turn-may-have-ended': interruptAndSteer,
+  async 'interrupt-and-steer'(stage) {
+    const world = await stage.start((world) => {
+      world.answers.push(asks(toolCall(), toolCall()));
+      world.tool = followCommand;
+    });
+    await world.untilAsked('shell:run');
+    await world.send('left', { whenBusy: 'steer' });
+    await world.send('now', { whenBusy: 'interrupt' });
+    await world.untilAsked('finishTurn', 3);
+    await world.close();
+    return world;
+  },
+  'turn-may-have-ended': (stage) => scenes['interrupt-and-steer']!(stage),
   async 'note-that-wakes'(stage) {
     const world = await stage.start((world) => {
       world.answers.push(asks(toolCall({ kind: 'behavior' })));
