@@ -128,7 +128,7 @@ test.each(['steer', 'interrupt'])(
     const turnId = result.status === 'fulfilled' ? result.value.turnId : String(result.reason);
     expect(await chat.reply(turnId)).toBe('Second.');
     await chat.close();
-    for await (const { type } of chat.events()) if (/^turn\./.test(type)) types.push(type);
+    for await (const { type } of chat.events()) if (type.startsWith('turn.')) types.push(type);
     expect(types).toEqual(['turn.started', 'turn.finished', 'turn.started', 'turn.finished']);
     await next.stop();
   },
