@@ -6,7 +6,7 @@ import type { NewEvent } from '../../store/store.ts';
 import type { CallResult, ToolCallRow } from '../../store/tool-call-rows.ts';
 import { retryOf } from '../../plugins/approval/judge-calls.ts';
 import { cutText } from '../results/cut-text.ts';
-import { keepMedia } from '../results/keep-media.ts';
+import { isBlobStoreAway, keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
 import { onlyNoted } from '../results/only-noted.ts';
 import { patiently } from './fate/patiently.ts';
@@ -69,7 +69,7 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
       const shortened = await shorten(content, (whole) => keepWhole(run, whole));
       return {
         state: 'finished',
-        content: await keepMedia(run, shortened, hasOneAttempt(run) ? (error) => warn(run, error) : undefined),
+        content: await keepMedia(run, shortened, hasOneAttempt(run) ? untilBlobStoreIsThere(run) : undefined),
         isError,
         ...(value !== undefined && { value }),
       };
@@ -105,6 +105,10 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
  */
 function keepTrying<Result>(run: ToolRun, work: () => Promise<Result>): Promise<Result> {
   return patiently(work, (error) => warn(run, error), hasOneAttempt(run) ? { most: Infinity } : {});
+}
+
+function untilBlobStoreIsThere(run: ToolRun) {
+  return <Result>(work: () => Promise<Result>) => patiently(work, (error) => warn(run, error), { isAway: isBlobStoreAway });
 }
 
 function hasOneAttempt({ tool }: ToolRun): boolean {
