@@ -5,7 +5,7 @@ import { compare, compareWithLimit, timed, type BenchmarkResult, type Measuremen
 import { clientOptions, type BenchParts } from '../parts.ts';
 import { isHidden, proportionalSetSizeMib, treeOf } from '../process-memory.ts';
 import { inParallel } from './in-parallel.ts';
-import { timeOfTurn, timesOfRounds } from './open-conversations.ts';
+import { REAP_LIMIT_MS, timeOfTurn, timesOfRounds } from './open-conversations.ts';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 /** Fewer, for a look: LONGSHORE_BENCH_IDLE=10000. */
@@ -17,9 +17,8 @@ const SAMPLES = 20;
 /** Conversations that have a turn for a sample of its time. */
 const TURNS = 20;
 const LIST_LIMIT_MS = 50;
-const REAP_LIMIT_MS = 3_000;
 const PROGRESS_EVERY = 10_000;
-const KIB = 1024;
+const MEBIBYTE = 1024 * 1024;
 
 interface Held {
   worker: number[];
@@ -31,6 +30,7 @@ interface Held {
 
 /** A hundred thousand conversations that rest on one worker, against a thousand: what worker and servers hold, a turn, lists, and rounds of the reaper. */
 export async function measureIdleConversations(parts: BenchParts): Promise<BenchmarkResult> {
+  if (!(MANY > FEW)) throw new RangeError(`LONGSHORE_BENCH_IDLE is not a number above ${FEW}`);
   const { stack, log } = parts;
   const database = new Client(stack.config.DATABASE_URL);
   await database.connect();
@@ -38,13 +38,13 @@ export async function measureIdleConversations(parts: BenchParts): Promise<Bench
     await using worker = await startWorkerProcess(stack, { LONGSHORE_CACHED_CONVERSATIONS: String(CACHED) });
     await using longshore = await connect(clientOptions(stack, log));
     const chats: Chat[] = [];
-    const starts = { few: await startUntil(FEW, chats, longshore), many: 0 };
+    const startOfFew = await startUntil(FEW, chats, longshore);
     const few = await held(worker, database, chats);
-    starts.many = await startUntil(MANY, chats, longshore);
+    const startOfMany = await startUntil(MANY, chats, longshore);
     const many = await held(worker, database, chats);
     const baselineIs = `the same with ${FEW} conversations`;
     return [
-      compare({ name: 'idle: start', goal: 1.2, unit: 'ms', baselineIs }, { subject: [starts.many], baseline: [starts.few] }),
+      compare({ name: 'idle: start', goal: 1.2, unit: 'ms', baselineIs }, { subject: [startOfMany], baseline: [startOfFew] }),
       compare({ name: 'idle: turn', goal: 1.2, unit: 'ms', baselineIs }, { subject: many.turns, baseline: few.turns }),
       compare({ name: 'idle: worker', goal: 1.2, unit: 'MiB', baselineIs }, { subject: many.worker, baseline: few.worker }),
       ...serversOf(few, many),
@@ -101,7 +101,7 @@ function serversOf(few: Held, many: Held): Measurement[] {
     compare({ name: `idle: ${name}`, unit: 'bytes', baselineIs }, { subject: [(more - less) / (MANY - FEW)], baseline: [less / FEW] });
   const memory = (['temporal', 'postgres'] as const).flatMap((name) => {
     const [less, more] = [few.servers[name], many.servers[name]];
-    return less === undefined || more === undefined ? [] : [each(`memory of ${name}`, [less * KIB * KIB, more * KIB * KIB])];
+    return less === undefined || more === undefined ? [] : [each(`memory of ${name}`, [less * MEBIBYTE, more * MEBIBYTE])];
   });
   return [...memory, each('database', [few.databaseBytes, many.databaseBytes])];
 }

@@ -14,7 +14,7 @@ const MANY = 1_000;
 const ROUNDS = 3;
 const LIMIT_FOR_100_MIB = 100;
 /** A round is made every five minutes. */
-const REAP_LIMIT_MS = 3_000;
+export const REAP_LIMIT_MS = 3_000;
 
 interface Load {
   /** Milliseconds for each turn, by round. */

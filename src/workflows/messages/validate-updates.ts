@@ -109,7 +109,7 @@ export function checkRevocation(given: unknown): RevokeAllowedToolArgs {
   return { tool, ...(by !== undefined && { by }) };
 }
 
-/** Refuses what a conversation that ends cannot do any more. */
+/** Refuses what a conversation that ends cannot do any more. A handler calls it only if it always has: a replay must not refuse what was accepted before. */
 export function checkOpen({ closing, conversationId }: Pick<ConversationData, 'closing' | 'conversationId'>): void {
   if (closing) throw refusedUpdate('CONVERSATION_CLOSED', { conversationId });
 }

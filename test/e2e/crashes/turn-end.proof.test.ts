@@ -76,7 +76,7 @@ async function endsOf(chat: Chat): Promise<string[]> {
   });
 }
 
-/** The next turn is as any other; each has one end, after its step. */
+/** The next turn is like the first one; each has one end, after its step. */
 async function expectWhole(chat: Chat): Promise<void> {
   expect(await chat.reply()).toBe('First.');
   const { turnId } = await chat.send('Two.');

@@ -183,20 +183,21 @@ async function wake(context: DockerContext, sandboxId: string, { isWanted, since
     const row = await context.rows.get(sandboxId);
     // An operation that is finished must not wake a sandbox that was put to rest after it.
     if (row?.state === 'running' || !isWanted()) return;
-    const order = orderOfPause(row, { since, asked, answered: performance.now() });
-    if (order === 'paused later') return;
-    if (order === 'paused before' || reads === MOST_READS) return wakeInTurn(context, sandboxId, isWanted, 'wake');
+    const may = mayWake(row, { since, asked, answered: performance.now() });
+    if (may === 'no') return;
+    if (may === 'yes' || reads === MOST_READS) return wakeInTurn(context, sandboxId, isWanted, 'wake');
   }
 }
 
 /**
- * Whether a pause came before or after the operation began. An answer that took long (all connections to Postgres were in use) leaves that open when both are that
- * near to each other. A negative time since the pause says that the clock of Postgres was set back: then the operation counts as the later one.
+ * Whether an operation wakes a sandbox that rests: not when a pause came after the operation had begun. An answer that took long (all connections to Postgres were in
+ * use) leaves that open when both are that near to each other. A negative time since the pause says that the clock of Postgres was set back: then the operation counts
+ * as the later one.
  */
-function orderOfPause(row: SandboxRow | undefined, { since, asked, answered }: Record<'since' | 'asked' | 'answered', number>) {
-  const { pausedMs = -1 } = row ?? {};
-  if (pausedMs < 0 || answered - pausedMs <= since) return 'paused before';
-  return asked - pausedMs > since ? 'paused later' : 'unknown';
+function mayWake(row: SandboxRow | undefined, { since, asked, answered }: Record<'since' | 'asked' | 'answered', number>): 'yes' | 'no' | 'unknown' {
+  const pausedMs = row?.pausedMs;
+  if (pausedMs === undefined || pausedMs < 0 || answered - pausedMs <= since) return 'yes';
+  return asked - pausedMs > since ? 'no' : 'unknown';
 }
 
 /** For work in progress: thaws a sandbox that was frozen without a pause, and fails when it has ended. In any other rest, the work waits. */
