@@ -176,6 +176,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     recordMethod(call: NewMethodCall, result: CallResult, events: NewEvent[], storageLimit?: number): Promise<'recorded' | 'exists' | 'missing'>;
     get(callId: string): Promise<ToolCallRow | undefined>;
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
+    /** The calls that the code of a call has made and that have no result, in their order. */
+    openOfCode(call: Pick<ToolCallRow, 'conversationId' | 'stepId' | 'callId'>): Promise<Pick<ToolCallRow, 'callId' | 'tool' | 'state'>[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */
     claim(callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult>;
     /** The same, unless the sandbox in which the conversation works is on another host: then undefined. */

@@ -101,6 +101,9 @@ export const GET = `select ${STORED} from tool_calls where call_id = $1`;
 
 export const OF_STEP = `select ${STORED} from tool_calls where conversation_id = $1 and step_id = $2 order by position`;
 
+export const OPEN_OF_CODE = `select call_id, tool, state from tool_calls
+  where conversation_id = $1 and step_id = $2 and parent_call_id = $3 and state in ('proposed', 'running') order by position`;
+
 /** Whether the sandbox that a conversation works in is on another host than `$4`. One that is archived or destroyed is on none. */
 function isElsewhere(conversationId: string): string {
   return `($4::text is not null and exists (select from conversations c

@@ -9,7 +9,7 @@ import { toJsonText } from './database/json-text.ts';
 import type { SandboxPlace } from './sandbox-rows.ts';
 import type { NewEvent, Store } from './store.ts';
 import type { CallResult, ClaimResult, NewMethodCall, ToolCallRow, ToolCallState } from './tool-call-rows.ts';
-import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, PROPOSE, PROPOSE_METHOD, RECORD_METHOD, SETTLE } from './tool-call-sql.ts';
+import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, OPEN_OF_CODE, PROPOSE, PROPOSE_METHOD, RECORD_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
   call_id: string;
@@ -69,6 +69,11 @@ export function createToolCalls({ database, announcer }: { database: Database; a
     async ofStep(conversationId, stepId) {
       const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
       return rows.map(toCall);
+    },
+    async openOfCode({ conversationId, stepId, callId }) {
+      const values = [conversationId, stepId, callId];
+      const rows = await database.query<Pick<Row, 'call_id' | 'tool' | 'state'>>('toolCalls.openOfCode', OPEN_OF_CODE, values);
+      return rows.map(({ call_id, tool, state }) => ({ callId: call_id, tool, state }));
     },
     claim: claimAnywhere,
     claimOn,

@@ -1,4 +1,4 @@
-import type { SettleCallArgs } from '../../contracts/activities.ts';
+import type { ExecuteToolArgs, SettleCallArgs } from '../../contracts/activities.ts';
 import { isClientTool } from '../../contracts/client-tool.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
@@ -13,12 +13,19 @@ const STATES = {
   answered: 'finished',
 } as const satisfies Record<SettleCallArgs['settlement'], ToolCallState>;
 
+const ENDED_WITH_CODE = 'Interrupted: the code that made this call ended before the call had a result.';
+
 /** Characters of a client's result that are told of a call that was interrupted. */
 const MOST_ANSWERED = 4_000;
 
-/** Settles a call that is not run, or not any more; a call that has a result keeps it. */
+/** `openMethods`: calls of the call's code that the workflow owns, which settles them itself. */
+type OfWorkflow = Pick<ExecuteToolArgs, 'openMethods'>;
+type Place = Pick<ToolCallRow, 'conversationId' | 'turnId' | 'stepId' | 'callId'>;
+
+/** Settles a call that is not run, or not any more, and the calls that its code has left; a call that has a result keeps it. */
 export function createSettleCall({ store }: { store: Store }) {
-  return async function settleCall({ callId, tool, turnId, stepId, settlement, ...given }: SettleCallArgs): Promise<void> {
+  return async function settleCall({ callId, tool, turnId, stepId, settlement, ...given }: SettleCallArgs & OfWorkflow): Promise<void> {
+    await settleCallsOfCode(store, { callId, turnId, stepId, ...given });
     const message = isClientTool(tool) ? await withAnswer(store, callId, given.message) : given.message;
     const isError = settlement !== 'answered';
     const event: NewEvent =
@@ -30,6 +37,18 @@ export function createSettleCall({ store }: { store: Store }) {
   };
 }
 
+/**
+ * Settles the calls that have no result although the code that made them has ended: those that ran within an attempt whose worker died, and those that the workflow
+ * was never told of.
+ */
+export async function settleCallsOfCode(store: Store, { openMethods = [], callId, ...place }: Place & OfWorkflow): Promise<void> {
+  const open = await store.toolCalls.openOfCode({ callId, ...place });
+  for (const call of open.filter((one) => !openMethods.includes(one.callId))) {
+    const message = call.state === 'proposed' ? 'The code that asked for this call has ended; it was not run.' : ENDED_WITH_CODE;
+    await createSettleCall({ store })({ ...place, callId: call.callId, tool: call.tool, settlement: 'interrupted', message });
+  }
+}
+
 /** From now on, no client can answer the call. A client that has done so before was told that its result counts: the model gets to know it. */
 async function withAnswer({ clientCalls }: Store, callId: string, message: string): Promise<string> {
   const { claims = 0, answer } = (await clientCalls.end(callId)) ?? {};
@@ -38,7 +57,7 @@ async function withAnswer({ clientCalls }: Store, callId: string, message: strin
 }
 
 /** Settles a call that was interrupted before it could run. */
-export async function settleInterrupted(store: Store, call: Pick<ToolCallRow, 'conversationId' | 'turnId' | 'stepId' | 'callId' | 'tool'>): Promise<void> {
+export async function settleInterrupted(store: Store, call: Place & Pick<ToolCallRow, 'tool'>): Promise<void> {
   const message = 'Interrupted before it started; nothing was run.';
   await createSettleCall({ store })({ ...call, settlement: 'interrupted', message });
 }

@@ -66,6 +66,8 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
 
 async function cancelledOutcome(run: ToolRun, context: Context): Promise<RunOutcome> {
   const cancellation = whyCancelled(context);
+  // What detaches from code for a pause detaches from its calls as well; an interruption ends the code in its sandbox.
+  if (cancellation === 'requested' && run.isNested) return { outcome: 'later', error: failure('DETACHED', { execId: run.args.callId }) };
   if (cancellation === 'requested') return { outcome: 'interrupted', text: 'Interrupted on request while it ran; what it had done until then stays done.' };
   if (await mayRunAgain(run)) return { outcome: 'later', error: comeBackLater(run.args.callId, cancellation, context) };
   return { outcome: 'unknown', why: 'its worker was stopped while it ran' };

@@ -8,6 +8,7 @@ import { retryOf } from '../../plugins/approval/judge-calls.ts';
 import { cutText } from '../results/cut-text.ts';
 import { isBlobStoreAway, keepMedia } from '../results/keep-media.ts';
 import { toValue } from '../results/method-answer.ts';
+import { settleCallsOfCode } from '../results/settle-call.ts';
 import { onlyNoted } from '../results/only-noted.ts';
 import { patiently } from './fate/patiently.ts';
 import { forgetFor, tierAfterRun, type Reached, type ToolRun } from './tool-run.ts';
@@ -30,6 +31,7 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
     return { ...outcome, sandboxTier: await tierAfterRun(run) };
   }
   run.progress.phase('storing');
+  await keepTrying(run, () => settleRest(run));
   const result = await keepTrying(run, () => resultOf(run, outcome));
   await keepTrying(run, () => noteBehavior(run, result));
   const tier = tierAfterRun(run);
@@ -42,6 +44,11 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   run.awaited.get(run.args.callId)?.({ ...result, tool: run.args.tool });
   onStored?.(result);
   return { ...(await verdictOf(run, result)), sandboxTier: await tier };
+}
+
+/** The code of the call has ended: so do the calls that it has left, also those of an attempt whose worker died. */
+async function settleRest({ args, claim, store, hasCalls, isNested }: ToolRun): Promise<void> {
+  if (!isNested && (hasCalls || claim.attempt > 1)) await settleCallsOfCode(store, args);
 }
 
 /** The outcome for the workflow of a call that has its result. */

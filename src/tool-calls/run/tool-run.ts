@@ -47,6 +47,8 @@ export interface ToolRun {
   handle?: WorkerHandle;
   /** The sandbox in which the tool has worked, if it has. */
   workedIn?: WorkerHandle;
+  /** Code of the tool has called tools in this attempt. */
+  hasCalls?: true;
 }
 
 /** How the row of the sandbox is found. */
@@ -62,7 +64,11 @@ export function sandboxFor(run: ToolRun): CallSandbox {
     isBegun: run.claim.attempt > 1,
     ...(!comesAgain(run) && { waits: true as const }),
     open: (signal) => (opening ??= openToGoOn(run, signal)),
-    onMethodCall: (handle, call, asking) => (asking === undefined ? run.methods.take(handle, call) : run.methods.ask(asking, handle, call)),
+    onMethodCall(handle, call, asking) {
+      run.hasCalls = true;
+      if (asking === undefined) run.methods.take(handle, call);
+      else run.methods.ask(asking, handle, call);
+    },
     onOutput(stream, chunk) {
       run.output.push(stream, chunk);
       run.methods.stir();

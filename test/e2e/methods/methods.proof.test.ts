@@ -230,6 +230,43 @@ test('a pause now in the midst of calls freezes the code and loses none of them'
   await chat.close();
 }, 180_000);
 
+test('a pause now while a call that only reads runs does not end that call for its code', async () => {
+  const chat = await start('studies');
+  await untilEvent(chat, ({ type, data }) => type === 'tool.started' && data['tool'] === 'lab:study');
+  await chat.pause({ mode: 'now' });
+  await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
+  await chat.resume();
+  expect(await chat.reply()).toBe('Done.');
+  expect((await resultsOf(chat))[0]).toMatchObject({ exitCode: 0, stdout: 'studied\n' });
+  await chat.close();
+}, 180_000);
+
+test.each(['a pause', 'the death of its worker'])(
+  'a call that only reads has a result when its code is ended after %s',
+  async (what) => {
+    const chat = await start('studies');
+    const { data } = await untilEvent(chat, ({ type, data: told }) => type === 'tool.started' && told['tool'] === 'lab:study');
+    if (what === 'a pause') {
+      await chat.pause({ mode: 'now' });
+      await until(async () => (await chat.status()).state === 'paused', 'the conversation is paused');
+    } else {
+      await worker.kill();
+      worker = installation.startWorker();
+      await worker.ready;
+    }
+    await chat.interrupt();
+    await untilEvent(chat, ({ type }) => type === 'turn.finished');
+    expect(await installation.store.toolCalls.get(textIn(data, 'callId'))).toMatchObject({
+      state: 'interrupted',
+      content: [{ text: 'Interrupted: the code that made this call ended before the call had a result.' }],
+    });
+    const ends = (await installation.store.events.read(chat.id, 0)).filter(({ type }) => type === 'tool.finished');
+    expect(ends.map(({ data: told }) => told['tool'])).toEqual(['lab:study', 'code:run']);
+    await chat.close();
+  },
+  180_000,
+);
+
 test('when the container dies under a script that waits, the model is told, its calls keep their results, and nothing is run again', async () => {
   const chat = await start('waits');
   const { callId } = await untilAsked(chat);
