@@ -49,6 +49,8 @@ export function createFakeStore() {
         const call = calls.get(callId);
         return call && { ...call };
       },
+      openOfCode: async ({ callId }: Pick<ToolCallRow, 'callId'>) =>
+        [...calls.values()].filter(({ state, parentCallId }) => parentCallId === callId && (state === 'proposed' || state === 'running')),
       async claim(callId: string, hash: string, started: NewEvent[] = []) {
         const fault = faults.claim.shift();
         if (fault) throw fault;

@@ -5,7 +5,10 @@ import type { Store } from '../../src/store/store.ts';
 async function toldOf(ended: Awaited<ReturnType<Store['clientCalls']['end']>>, tool = 'client:open_file'): Promise<unknown[]> {
   const done: unknown[] = [];
   const store = {
-    toolCalls: { settle: async (_id: string, _fence: unknown, { content }: { content: { text: string }[] }) => void done.push(content[0]?.text) },
+    toolCalls: {
+      openOfCode: async () => [],
+      settle: async (_id: string, _fence: unknown, { content }: { content: { text: string }[] }) => void done.push(content[0]?.text),
+    },
     clientCalls: { end: async () => ended, forget: async () => void done.push('forgotten') },
   } as unknown as Store;
   const call = { conversationId: 'conv_1', turnId: 'turn_1', stepId: 'step_1', callId: 'call_1', tool };

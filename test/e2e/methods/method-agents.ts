@@ -115,7 +115,7 @@ export const METHOD_AGENTS = {
     program("import time\nfor n in range(20):\n    remark(line=str(n))\n    time.sleep(0.05)\nprint(open('lab.log').read().split())"),
     { say: 'Done.' },
   ]),
-  studies: agent([program("from longshore import tools\nprint(tools.lab.study(milliseconds=4000))"), { say: 'Done.' }]),
+  studies: agent([program('from longshore import tools\nprint(tools.lab.study(milliseconds=4000))'), { say: 'Done.' }]),
   hibernates: agent([program("import os\nx = os.getpid()\nprint(append(line='x')['written'], x == os.getpid())"), { say: 'Done.' }], {
     sandbox: { idle: { freeze: '200ms', hibernate: '1s' } },
   }),
