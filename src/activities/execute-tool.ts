@@ -72,8 +72,8 @@ export function createExecuteTool(parts: Parts) {
     const hosts: DeskParts['hosts'] = (signal) => hostsOfQuestions({ args, agent, models, store }, signal);
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, hosts, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(store, args, log);
-    const isNested = within !== undefined;
-    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, isNested, models, agent };
+    const outer = within?.signal;
+    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, outer, models, agent };
     return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
   }
 

@@ -195,7 +195,7 @@ export class MethodDesk implements Disposable {
     const attempt = (hooks: Pick<Within, 'onResult' | 'onStored'>) =>
       runAtOnce(
         { ...same, callId, tool, hash, timeoutMs, needsSandbox },
-        { ...this.proposalOf(one, judged), mayBeLate: !one.call.repeated && !this.ahead.hasFailed, ...hooks },
+        { ...this.proposalOf(one, judged), mayBeLate: !one.call.repeated && !this.ahead.hasFailed, signal: this.closed.signal, ...hooks },
       );
     try {
       const end = await this.ahead.run(attempt, (result) => this.work(() => this.deliver(one, { ...result, tool })));

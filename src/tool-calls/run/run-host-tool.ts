@@ -34,17 +34,20 @@ export async function runHostTool(run: ToolRun): Promise<RunOutcome> {
   };
   const stopped = () => end({ outcome: 'unknown', why: 'its worker was stopped while it ran' });
   const cancel = () => void cancelledOutcome(run, context).then(end, stopped);
+  // What detaches from code, such as a pause, detaches from its calls as well: the code goes on later, and its calls with it.
+  const detach = () => end({ outcome: 'later', error: failure('DETACHED', { execId: run.args.callId }) });
+  const [signal, onAbort] = run.outer ? [run.outer, detach] : [cancellationSignal, cancel];
   using limit = startTimeLimit(run.args.timeoutMs, () => end(overdue(run)));
-  if (cancellationSignal.aborted) cancel();
-  cancellationSignal.addEventListener('abort', cancel, { once: true });
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
   run.progress.phase('running');
   try {
-    const askPerson = run.isNested ? undefined : createAskPerson(run, limit.hold, controller.signal);
+    const askPerson = run.outer ? undefined : createAskPerson(run, limit.hold, controller.signal);
     const model = run.tool.mayAskModel ? modelFor(run, controller.signal) : undefined;
     const toolContext = { ...contextFor(run, sandbox, controller.signal), ...(model && { model }), ...(askPerson && { askPerson }) };
     return await Promise.race([answerOf(run, toolContext), ended.promise]);
   } finally {
-    cancellationSignal.removeEventListener('abort', cancel);
+    signal.removeEventListener('abort', onAbort);
     // Work that the tool left running can no longer send or note anything.
     controller.abort(failure('INTERRUPTED', { callId: run.args.callId }));
   }
@@ -66,8 +69,6 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
 
 async function cancelledOutcome(run: ToolRun, context: Context): Promise<RunOutcome> {
   const cancellation = whyCancelled(context);
-  // What detaches from code for a pause detaches from its calls as well; an interruption ends the code in its sandbox.
-  if (cancellation === 'requested' && run.isNested) return { outcome: 'later', error: failure('DETACHED', { execId: run.args.callId }) };
   if (cancellation === 'requested') return { outcome: 'interrupted', text: 'Interrupted on request while it ran; what it had done until then stays done.' };
   if (await mayRunAgain(run)) return { outcome: 'later', error: comeBackLater(run.args.callId, cancellation, context) };
   return { outcome: 'unknown', why: 'its worker was stopped while it ran' };

@@ -38,8 +38,8 @@ export interface ToolRun {
   methods: MethodDesk;
   awaited: AwaitedResults;
   questions: QuestionCalls;
-  /** It runs within the attempt of another call: its server cannot ask, since the conversation does not know of the call. */
-  isNested: boolean;
+  /** Aborts with the attempt of the other call within which this one runs, if it does: its server cannot ask, since the conversation does not know of the call. */
+  outer: AbortSignal | undefined;
   /** Answer the questions of plugins. */
   models: Models;
   agent: Agent | undefined;
@@ -105,7 +105,7 @@ export async function openFor(run: ToolRun, signal?: AbortSignal): Promise<Worke
   const { args, store, claim } = run;
   const ownSandbox = ownSandboxOf(run.tool);
   // What a container tool has begun by now it can begin again on another host.
-  const mayMove = run.tool.isolation === 'container' && !run.isNested;
+  const mayMove = run.tool.isolation === 'container' && !run.outer;
   const open = async () => (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1) : run.opened.open(args, args.tool, mayMove));
   const opened = await (comesAgain(run) ? open() : untilRoom(open, signal));
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
@@ -117,8 +117,8 @@ export async function openFor(run: ToolRun, signal?: AbortSignal): Promise<Worke
 }
 
 /** Whether a later attempt may do what this one could not for want of memory. All others wait. */
-function comesAgain({ tool, isNested }: ToolRun): boolean {
-  return (tool.isolation === 'container' || tool.isolation === 'own') && !isNested;
+function comesAgain({ tool, outer }: ToolRun): boolean {
+  return (tool.isolation === 'container' || tool.isolation === 'own') && !outer;
 }
 
 /** Opens the conversation's sandbox for a tool that runs in another one. The call cannot be on the hosts of both. */
@@ -169,9 +169,9 @@ function wordsOf(error: unknown): string {
 }
 
 /** Tier for the workflow: a sandbox that was just used is running. */
-export async function tierAfterRun(run: Pick<ToolRun, 'args' | 'handle'> & Partial<Pick<ToolRun, 'isNested'>> & Reached): Promise<SandboxTier> {
+export async function tierAfterRun(run: Pick<ToolRun, 'args' | 'handle'> & Partial<Pick<ToolRun, 'outer'>> & Reached): Promise<SandboxTier> {
   // The code that made a call within another runs.
-  if (run.handle || run.isNested) return 'running';
+  if (run.handle || run.outer) return 'running';
   const row = await run.opened.rowOf(run.args.conversationId);
   return row ? tierOf(row) : 'none';
 }

@@ -6,6 +6,8 @@ export interface Within {
   /** The call and its event, for the ledger, which does not have the call yet. */
   proposal: NewMethodCall;
   requested: NewEvent;
+  /** Aborts when that attempt has ended. */
+  signal: AbortSignal;
   /** It may run before it has a row: no worker has received it before, and all earlier calls could be stored. */
   mayBeLate: boolean;
   /** Gets the result of a call without a row, before it is stored. */

@@ -24,7 +24,14 @@ function begin({ recorded = 'recorded', claimed = 'claimed' }: { recorded?: stri
   const events = { append: async (_id: string, appended: NewEvent[]) => void log.push(`append ${types(appended)}`) };
   const transcript = { append: async () => (log.push('entry'), true) };
   const onResult = () => void log.push('result');
-  const within = { proposal: { ...PROPOSAL, parentCallId: 'call_1' }, requested: event('requested'), mayBeLate: true, onResult, onStored: () => undefined };
+  const within = {
+    proposal: { ...PROPOSAL, parentCallId: 'call_1' },
+    requested: event('requested'),
+    mayBeLate: true,
+    signal: new AbortController().signal,
+    onResult,
+    onStored: () => undefined,
+  };
   const late = beginWithoutRow({ toolCalls, events, transcript } as unknown as Store, within, [event('started')], { storageLimit: 2 ** 20 } as ExecuteToolArgs);
   const settle = (from?: { sandboxId: string; fence: number }) => late.store.toolCalls.settle(PROPOSAL.callId, 1, RESULT, [event('finished')], from);
   return { log, late, settle };
