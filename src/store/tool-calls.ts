@@ -62,19 +62,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
       await refuseSuperseded(database, call.from);
       return (await database.query('toolCalls.get', GET, [call.callId])).length > 0 ? 'exists' : 'missing';
     },
-    async get(callId) {
-      const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
-      return rows.map(toCall)[0];
-    },
-    async ofStep(conversationId, stepId) {
-      const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
-      return rows.map(toCall);
-    },
-    async openOfCode({ conversationId, stepId, callId }) {
-      const values = [conversationId, stepId, callId];
-      const rows = await database.query<Pick<Row, 'call_id' | 'tool' | 'state'>>('toolCalls.openOfCode', OPEN_OF_CODE, values);
-      return rows.map(({ call_id, tool, state }) => ({ callId: call_id, tool, state }));
-    },
+    ...readerOf(database),
     claim: claimAnywhere,
     claimOn,
     async settle(callId, fence, result, events, from) {
@@ -91,6 +79,24 @@ export function createToolCalls({ database, announcer }: { database: Database; a
     async edit(callId, argumentsEdited, hash) {
       const edited = await database.query('toolCalls.edit', EDIT, [callId, toJsonText(argumentsEdited), hash]);
       return edited.length > 0;
+    },
+  };
+}
+
+function readerOf(database: Database): Pick<Store['toolCalls'], 'get' | 'ofStep' | 'openOfCode'> {
+  return {
+    async get(callId) {
+      const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
+      return rows.map(toCall)[0];
+    },
+    async ofStep(conversationId, stepId) {
+      const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
+      return rows.map(toCall);
+    },
+    async openOfCode({ conversationId, stepId, callId }) {
+      const values = [conversationId, stepId, callId];
+      const rows = await database.query<Pick<Row, 'call_id' | 'tool' | 'state'>>('toolCalls.openOfCode', OPEN_OF_CODE, values);
+      return rows.map(({ call_id, tool, state }) => ({ callId: call_id, tool, state }));
     },
   };
 }

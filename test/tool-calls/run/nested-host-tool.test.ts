@@ -21,8 +21,14 @@ function runNested(outer: AbortSignal) {
   };
   const tool = { pluginId: 'test', permissions: {}, environment: [], annotations: { readOnlyHint: true }, isolation: 'host', execute };
   const run = {
-    ...{ args: ARGS, claim: { attempt: 1, call: { arguments: {} } }, tool, outer, services: NO_SERVICES },
-    ...{ log: pino({ level: 'silent' }), store: { ...createFakeStore().store, plugins: { storeOf: () => undefined } }, progress: { phase: () => undefined } },
+    args: ARGS,
+    claim: { attempt: 1, call: { arguments: {} } },
+    tool,
+    outer,
+    services: NO_SERVICES,
+    log: pino({ level: 'silent' }),
+    store: createFakeStore().store,
+    progress: { phase: () => undefined },
   } as unknown as ToolRun;
   return { environment, began: began.promise, stopped: stopped.promise, outcome: environment.run(() => runHostTool(run)) };
 }
