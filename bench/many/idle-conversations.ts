@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import { connect, type Chat, type Longshore } from '../../src/client.ts';
 import { compare, compareWithLimit, timed, type BenchmarkResult, type Measurement } from '../measure.ts';
@@ -18,6 +20,8 @@ const SAMPLES = 20;
 const TURNS = 20;
 const LIST_LIMIT_MS = 50;
 const PROGRESS_EVERY = 10_000;
+const LOOK_EVERY_MS = 200;
+const WORKFLOW_TASKS = 1;
 const MEBIBYTE = 1024 * 1024;
 
 interface Held {
@@ -38,9 +42,9 @@ export async function measureIdleConversations(parts: BenchParts): Promise<Bench
     await using worker = await startWorkerProcess(stack, { LONGSHORE_CACHED_CONVERSATIONS: String(CACHED) });
     await using longshore = await connect(clientOptions(stack, log));
     const chats: Chat[] = [];
-    const startOfFew = await startUntil(FEW, chats, longshore);
+    const startOfFew = await startUntil(FEW, chats, longshore, parts);
     const few = await held(worker, database, chats);
-    const startOfMany = await startUntil(MANY, chats, longshore);
+    const startOfMany = await startUntil(MANY, chats, longshore, parts);
     const many = await held(worker, database, chats);
     const baselineIs = `the same with ${FEW} conversations`;
     return [
@@ -59,17 +63,30 @@ export async function measureIdleConversations(parts: BenchParts): Promise<Bench
   }
 }
 
-/** Returns the milliseconds of a start, twenty at a time. */
-async function startUntil(count: number, chats: Chat[], longshore: Longshore): Promise<number> {
+/** Returns the milliseconds of a start, twenty at a time, until the worker has begun the workflow. */
+async function startUntil(count: number, chats: Chat[], longshore: Longshore, parts: BenchParts): Promise<number> {
   const missing = count - chats.length;
   const took = await timed(async () => {
     while (chats.length < count) {
       const next = Math.min(PROGRESS_EVERY, count - chats.length);
       chats.push(...(await inParallel(next, (index) => longshore.start({ agent: 'greeter', user: `user-${index % 1000}` }))));
+      await untilBegun(parts);
       if (count > PROGRESS_EVERY) console.log(`${chats.length} conversations have begun`);
     }
   });
   return took / missing;
+}
+
+/** A start returns when Temporal has the workflow: turns would wait behind the first tasks of the others. */
+async function untilBegun({ stack }: BenchParts): Promise<void> {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: name } = stack.config;
+  const connection = await Connection.connect({ address });
+  const waiting = async () => {
+    const { stats } = await connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType: WORKFLOW_TASKS, reportStats: true });
+    return Number(stats?.approximateBacklogCount ?? 0);
+  };
+  while ((await waiting()) > 0) await sleep(LOOK_EVERY_MS);
+  await connection.close();
 }
 
 async function held(worker: WorkerProcess, database: Client, chats: Chat[]): Promise<Held> {
