@@ -281,7 +281,11 @@ export const ERRORS = {
     httpStatus: 503,
     retryable: false,
   },
-  NO_WORKER: { message: 'No worker answered for conversation "{conversationId}". Start one: longshore worker', httpStatus: 503, retryable: true },
+  NO_WORKER: {
+    message: 'No worker answered for conversation "{conversationId}" in time: none runs, or all are busy. Start one, or one more: longshore worker',
+    httpStatus: 503,
+    retryable: true,
+  },
   ...DATABASE_ERRORS,
   ...MEMORY_ERRORS,
   ...SERVICE_ERRORS,
