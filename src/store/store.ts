@@ -178,6 +178,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     ofStep(conversationId: string, stepId: string): Promise<ToolCallRow[]>;
     /** The calls that the code of a call has made and that have no result, in their order. */
     openOfCode(call: Pick<ToolCallRow, 'conversationId' | 'stepId' | 'callId'>): Promise<Pick<ToolCallRow, 'callId' | 'tool' | 'state'>[]>;
+    /** The calls of a conversation that have no result; those of code come before those of the model. */
+    openOf(conversationId: string): Promise<Pick<ToolCallRow, 'callId' | 'tool' | 'state' | 'turnId' | 'stepId'>[]>;
     /** Claims a call for running, bound to its hash. `events` (such as `tool.started`) are appended in the same transaction, with the first claim only. */
     claim(callId: string, hash: string, events?: NewEvent[]): Promise<ClaimResult>;
     /** The same, unless the sandbox in which the conversation works is on another host: then undefined. */

@@ -104,6 +104,9 @@ export const OF_STEP = `select ${STORED} from tool_calls where conversation_id =
 export const OPEN_OF_CODE = `select call_id, tool, state from tool_calls
   where conversation_id = $1 and step_id = $2 and parent_call_id = $3 and state in ('proposed', 'running') order by position`;
 
+export const OPEN_OF = `select call_id, tool, state, turn_id, step_id from tool_calls
+  where conversation_id = $1 and state in ('proposed', 'running') order by parent_call_id is null, requested_at, position`;
+
 /** Whether the sandbox that a conversation works in is on another host than `$4`. One that is archived or destroyed is on none. */
 function isElsewhere(conversationId: string): string {
   return `($4::text is not null and exists (select from conversations c

@@ -9,7 +9,7 @@ import { toJsonText } from './database/json-text.ts';
 import type { SandboxPlace } from './sandbox-rows.ts';
 import type { NewEvent, Store } from './store.ts';
 import type { CallResult, ClaimResult, NewMethodCall, ToolCallRow, ToolCallState } from './tool-call-rows.ts';
-import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, OPEN_OF_CODE, PROPOSE, PROPOSE_METHOD, RECORD_METHOD, SETTLE } from './tool-call-sql.ts';
+import { CLAIM, CLAIM_METHOD, COUNTS, EDIT, GET, OF_STEP, OPEN_OF, OPEN_OF_CODE, PROPOSE, PROPOSE_METHOD, RECORD_METHOD, SETTLE } from './tool-call-sql.ts';
 
 interface Row {
   call_id: string;
@@ -83,7 +83,7 @@ export function createToolCalls({ database, announcer }: { database: Database; a
   };
 }
 
-function readerOf(database: Database): Pick<Store['toolCalls'], 'get' | 'ofStep' | 'openOfCode'> {
+function readerOf(database: Database): Pick<Store['toolCalls'], 'get' | 'ofStep' | 'openOf' | 'openOfCode'> {
   return {
     async get(callId) {
       const rows = await database.query<Row>('toolCalls.get', GET, [callId]);
@@ -92,6 +92,10 @@ function readerOf(database: Database): Pick<Store['toolCalls'], 'get' | 'ofStep'
     async ofStep(conversationId, stepId) {
       const rows = await database.query<Row>('toolCalls.ofStep', OF_STEP, [conversationId, stepId]);
       return rows.map(toCall);
+    },
+    async openOf(conversationId) {
+      const rows = await database.query<Row>('toolCalls.openOf', OPEN_OF, [conversationId]);
+      return rows.map(({ call_id, tool, state, turn_id, step_id }) => ({ callId: call_id, tool, state, turnId: turn_id, stepId: step_id }));
     },
     async openOfCode({ conversationId, stepId, callId }) {
       const values = [conversationId, stepId, callId];

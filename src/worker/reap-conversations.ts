@@ -7,6 +7,7 @@ import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
 import { NOTHING, tellOfEnd } from '../tool-calls/run/sub-agents.ts';
+import { settleCallsOf } from '../tool-calls/results/settle-call.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ConversationReaperParts {
@@ -46,6 +47,7 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
         if (fate === 'alive') await closeOrphan(parts, status);
         if (fate === 'alive' || (fate === 'absent' && untouchedMs < GRACE_MS)) continue;
         if (!(await letGoOfSandbox(parts, conversationId, agentId))) continue;
+        await settleCallsOf(store, conversationId);
         if (!(await store.conversations.close(conversationId, { by: 'reaper', workflow: fate }))) continue;
         closed.push(conversationId);
         if (status.parent) await tellOfEnd(parts, status.parent, status.spent ?? NOTHING);

@@ -39,12 +39,19 @@ test('a conversation whose workflow was terminated is closed by the next worker 
   await until(async () => (await alive.status()).state === 'closed', 'the other is closed');
 }, 400_000);
 
-test('the sandbox of an agent that keeps it is stopped instead', async () => {
+test('the sandbox of an agent that keeps it is stopped instead, and a call that was running ends as unknown', async () => {
   await using installation = await install(hang, { sandbox: { onClose: 'keep' } });
   await installation.startWorker().ready;
   const chat = await begin(installation);
+  const { toolCalls, forks } = installation.store;
+  const [call] = await toolCalls.openOf(chat.id);
   await terminate(chat.id);
   await installation.startWorker().ready;
   await untilEvent(chat, ({ type }) => type === 'conversation.closed');
   expect(await chat.status()).toMatchObject({ state: 'closed', sandboxTier: 'stopped' });
+  // Nothing changes its files any more: forks may have them.
+  expect(await forks.activity(chat.id)).toMatchObject({ isChanging: false });
+  const why = 'The workflow of the conversation was ended from outside; it is not known whether this call took effect.';
+  expect(await toolCalls.get(call?.callId ?? '')).toMatchObject({ state: 'unknown', content: [{ text: why }] });
+  expect((await chat.transcript()).at(-1)?.entry).toMatchObject({ role: 'tool', callId: call?.callId, content: [{ text: why }] });
 }, 400_000);

@@ -15,6 +15,8 @@ const STATES = {
 
 const ENDED_WITH_CODE = 'Interrupted: the code that made this call ended before the call had a result.';
 
+const ENDED_OUTSIDE = 'The workflow of the conversation was ended from outside';
+
 /** Characters of a client's result that are told of a call that was interrupted. */
 const MOST_ANSWERED = 4_000;
 
@@ -46,6 +48,15 @@ export async function settleCallsOfCode(store: Store, { openMethods = [], callId
   for (const call of open.filter((one) => !openMethods.includes(one.callId))) {
     const message = call.state === 'proposed' ? 'The code that asked for this call has ended; it was not run.' : ENDED_WITH_CODE;
     await createSettleCall({ store })({ ...place, callId: call.callId, tool: call.tool, settlement: 'interrupted', message });
+  }
+}
+
+/** Settles the calls of a conversation whose workflow was ended from outside, and can settle nothing any more. */
+export async function settleCallsOf(store: Store, conversationId: string): Promise<void> {
+  for (const { state, ...call } of await store.toolCalls.openOf(conversationId)) {
+    const wasRun = state === 'running';
+    const message = wasRun ? `${ENDED_OUTSIDE}; it is not known whether this call took effect.` : `${ENDED_OUTSIDE} before this call; it was not run.`;
+    await createSettleCall({ store })({ ...call, conversationId, settlement: wasRun ? 'unknown' : 'interrupted', message });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/store/store.ts';
-import { createSettleCall, settleCallsOfCode } from '../../../src/tool-calls/results/settle-call.ts';
+import { createSettleCall, settleCallsOf, settleCallsOfCode } from '../../../src/tool-calls/results/settle-call.ts';
 import { newCall, newConversation, useTestStore } from '../../store/support.ts';
 
 let store: Store;
@@ -54,4 +54,20 @@ test('a call that is settled from outside takes with it what its code has left, 
   expect((await results()).map(([state]) => state)).toEqual(['interrupted', 'interrupted', 'finished']);
   expect(await store.toolCalls.get(nested.callId)).toMatchObject({ state: 'interrupted', content: [text(NOT_RUN)] });
   expect(await store.toolCalls.get(parent.callId)).toMatchObject({ state: 'failed', content: [text('It failed.')] });
+});
+
+test('the calls of a conversation whose workflow was ended from outside get a result which says whether they were run', async () => {
+  const { parent, results } = await codeWithCalls();
+  const waiting = await newCall(store, parent.conversationId);
+  await settleCallsOf(store, parent.conversationId);
+  const unknown = 'The workflow of the conversation was ended from outside; it is not known whether this call took effect.';
+  const notRun = text('The workflow of the conversation was ended from outside before this call; it was not run.');
+  expect(await results()).toEqual([
+    ['interrupted', notRun],
+    ['unknown', text(unknown)],
+    ['finished', text('seen')],
+  ]);
+  expect(await store.toolCalls.get(parent.callId)).toMatchObject({ state: 'unknown', content: [text(unknown)] });
+  expect(await store.toolCalls.get(waiting.callId)).toMatchObject({ state: 'interrupted', content: [notRun] });
+  expect(await store.toolCalls.openOf(parent.conversationId)).toEqual([]);
 });
