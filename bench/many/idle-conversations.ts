@@ -21,7 +21,6 @@ const TURNS = 20;
 const LIST_LIMIT_MS = 50;
 const PROGRESS_EVERY = 10_000;
 const LOOK_EVERY_MS = 200;
-const WORKFLOW_TASKS = 1;
 const MEBIBYTE = 1024 * 1024;
 
 interface Held {
@@ -82,7 +81,7 @@ async function untilBegun({ stack }: BenchParts): Promise<void> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, LONGSHORE_TASK_QUEUE: name } = stack.config;
   const connection = await Connection.connect({ address });
   const waiting = async () => {
-    const { stats } = await connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType: WORKFLOW_TASKS, reportStats: true });
+    const { stats } = await connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, reportStats: true });
     return Number(stats?.approximateBacklogCount ?? 0);
   };
   while ((await waiting()) > 0) await sleep(LOOK_EVERY_MS);
