@@ -15,12 +15,13 @@ import { disks } from './scenarios/disks.ts';
 import { hosts } from './scenarios/hosts.ts';
 import { kills } from './scenarios/kills.ts';
 import { memory } from './scenarios/memory.ts';
+import { pauses } from './scenarios/pauses.ts';
 import { slips } from './scenarios/slips.ts';
 import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, slips, hosts, disks, memory, clocks, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, pauses, slips, hosts, disks, memory, clocks, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;

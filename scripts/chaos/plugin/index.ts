@@ -24,10 +24,13 @@ export default definePlugin({
   tools: [
     defineTool({
       id: 'look',
-      description: 'Looks something up.',
+      description: 'Looks something up, which takes a moment.',
       parameters: z.strictObject({ key: z.string() }),
       annotations: { readOnlyHint: true },
-      execute: async ({ key }) => `found ${key}`,
+      async execute({ key }) {
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        return `found ${key}`;
+      },
     }),
     defineTool({
       id: 'count',

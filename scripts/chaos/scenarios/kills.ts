@@ -19,7 +19,7 @@ export const kills: Scenario = {
   workers: 2,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);
-    const killing = killAtRandom(world, over, say);
+    const killing = killAtRandom(world, over, say, PAUSE_MS);
     const { conversations, calls, events } = await play(world, verdict, { lanes: LANES, over, limitMs: CONVERSATION_LIMIT_MS });
     const killed = await killing;
     verdict.add(...(await strangeEffects(world)));
@@ -27,10 +27,16 @@ export const kills: Scenario = {
   },
 };
 
-async function killAtRandom({ crew, random }: World, over: AbortSignal, say: Run['say']): Promise<{ worker: number; service: number }> {
+/** @param pauses milliseconds between two kills: the least and the most */
+export async function killAtRandom(
+  { crew, random }: World,
+  over: AbortSignal,
+  say: Run['say'],
+  pauses: readonly [number, number],
+): Promise<{ worker: number; service: number }> {
   const killed = { worker: 0, service: 0 };
   for (;;) {
-    await sleep(between(random.faults, ...PAUSE_MS), undefined, { signal: over }).catch(() => undefined);
+    await sleep(between(random.faults, ...pauses), undefined, { signal: over }).catch(() => undefined);
     if (over.aborted) return killed;
     const kind = random.faults() < SHARE_OF_WORKERS ? 'worker' : 'service';
     const pid = await crew.kill(kind);

@@ -16,11 +16,18 @@ test('while workers and services are killed for a minute, nothing is lost, doubl
   expect([Number(killed) > 0, Number(held) > 0]).toEqual([true, true]);
 }, 400_000);
 
+test('conversations that are paused and resumed for a minute, while workers are killed, go on as if they had not been', async () => {
+  const { code, lines } = await chaos('pauses', '--seed', '7', '--minutes', '1', '--program', await builtCommandLine());
+  expect({ code, broken: lines.filter((line) => line.includes('BROKEN')), end: lines.at(-1) }).toEqual({ code: 0, broken: [], end: 'pauses: all rules hold' });
+  const [, paused, held] = /(\d+) pauses, .* were killed; (\d+) conversations had/.exec(lines.join('\n')) ?? [];
+  expect([Number(paused) > 0, Number(held) > 0]).toEqual([true, true]);
+}, 500_000);
+
 test('what cannot be used is said, before anything is started', async () => {
   expect(await chaos('nothing')).toEqual({
     code: 2,
     lines: [''],
-    stderr: 'there is no scenario "nothing": use kills, cuts, slips, hosts, disks, memory, clocks, soak',
+    stderr: 'there is no scenario "nothing": use kills, cuts, pauses, slips, hosts, disks, memory, clocks, soak',
   });
   expect(await chaos('--seed', 'x')).toEqual({ code: 2, lines: [''], stderr: '--seed: "x" cannot be used' });
   expect(await chaos('--minutes', '0')).toEqual({ code: 2, lines: [''], stderr: '--minutes: "0" cannot be used' });
