@@ -15,7 +15,7 @@ const WISHES = 3;
 /** Before each wish. */
 const WAIT_MS = [100, 4_000] as const;
 const KILL_MS = [3_000, 10_000] as const;
-const CLOSE_LIMIT_MS = 120_000;
+const CLOSE_LIMIT_MS = 240_000;
 const LOOK_EVERY_MS = 200;
 
 type Wish = (longshore: World['longshore'], id: string) => Promise<unknown>;
