@@ -18,7 +18,7 @@ export function problemsWithEndings({ entries, events, calls }: Closed, counted:
   );
   const results = entries.flatMap(({ entry }) => (entry.role === 'tool' ? [entry.callId] : []));
   const idsOf = (...types: ConversationEvent['type'][]) =>
-    events.flatMap(({ type, data }) => (types.includes(type) && 'callId' in data ? [String(data.callId)] : []));
+    events.flatMap(({ type, data }) => (types.includes(type) && 'callId' in data && typeof data.callId === 'string' ? [data.callId] : []));
   const turns = (wanted: ConversationEvent['type']) => events.flatMap(({ type, turnId = '' }) => (type === wanted ? [turnId] : []));
   return [
     ...open.map(({ callId, tool, state }): Problem => ({ rule: 'result', what: `${tool} (${callId}) is ${state} in the ledger` })),
