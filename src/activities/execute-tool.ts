@@ -11,7 +11,9 @@ import type { NewEvent, Store } from '../store/store.ts';
 import type { ClaimResult, ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
-import { MethodDesk, type AwaitedResults, type DeskParts } from '../tool-calls/run/method-desk.ts';
+import { MethodDesk } from '../tool-calls/run/method-desk.ts';
+import type { AwaitedResults } from '../tool-calls/run/methods/awaited-results.ts';
+import type { DeskParts } from '../tool-calls/run/methods/desk-parts.ts';
 import { beginWithoutRow, mayHaveLateRow, noRoom } from '../tool-calls/run/methods/late-row.ts';
 import type { Within } from '../tool-calls/run/methods/within.ts';
 import { startProgress, type Progress } from '../tool-calls/run/progress.ts';
@@ -53,7 +55,7 @@ export function createExecuteTool(parts: Parts) {
 
   async function attach(args: ExecuteToolArgs, progress: Progress, { noted, runAtOnce, within }: Place): Promise<ExecuteToolResult> {
     const agent = parts.agents.get(args.agentId);
-    using begun = await begin(parts, args, noted, within);
+    await using begun = await begin(parts, args, noted, within);
     const { store, claim } = begun;
     const registry = await registryInConversation({ ...parts, store }, agent, args);
     const tool = registry.get(args.tool);
@@ -124,7 +126,7 @@ async function begin(parts: Parts, args: ExecuteToolArgs, { usage }: NotedUsage,
     return { ...late, store: { ...late.store, usage } };
   }
   const claim = await (within ? claimWithin(parts, args, within, started) : claimHere(parts, args, started));
-  return { claim, store: { ...parts.store, usage }, [Symbol.dispose]: () => undefined };
+  return { claim, store: { ...parts.store, usage }, [Symbol.asyncDispose]: async () => undefined };
 }
 
 function claimWithin({ store }: Parts, { storageLimit }: ExecuteToolArgs, { proposal, requested }: Within, started: NewEvent[]): Promise<ClaimResult> {
@@ -146,7 +148,7 @@ function outputOf({ events }: ActivityDependencies['store'], { conversationId, c
   });
 }
 
-interface Begun extends Disposable {
+interface Begun extends AsyncDisposable {
   claim: ClaimResult;
   store: Store;
 }

@@ -1,18 +1,16 @@
 import { pause } from '../../common/pause.ts';
-import type { ExecuteToolArgs, ExecuteToolResult, ProposedCall } from '../../contracts/activities.ts';
-import type { Agent } from '../../contracts/agent.ts';
+import type { ProposedCall } from '../../contracts/activities.ts';
 import { callOfCode } from '../../contracts/call-ids.ts';
 import { isFailure } from '../../contracts/errors.ts';
 import type { Asking } from '../../contracts/mcp/server.ts';
-import type { Logger } from '../../platform/log.ts';
-import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
-import type { RegisteredTool, Registry } from '../../plugins/registry/registry.ts';
+import type { RegisteredTool } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
-import type { Store } from '../../store/store.ts';
-import type { CallResult, ToolCallRow } from '../../store/tool-call-rows.ts';
+import { inTimeOr } from '../../common/in-time.ts';
 import { deferred } from '../../common/deferred.ts';
 import { AnswersAhead } from './methods/answers-ahead.ts';
+import type { StoredResult } from './methods/awaited-results.ts';
+import type { DeskParts } from './methods/desk-parts.ts';
 import type { Within } from './methods/within.ts';
 import { judgeMethod, type MethodVerdict } from './judge-method.ts';
 import { searchableTools } from '../offer/offer-tools.ts';
@@ -24,26 +22,6 @@ import { shownArguments } from '../results/shown-arguments.ts';
 import { createSettleCall } from '../results/settle-call.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 
-/**
- * The callers in this worker that wait for results of calls, by call id. A result that this worker stores reaches them at once, before the next read of
- * the ledger finds it. A result that another worker stores is only found in the ledger.
- */
-export type AwaitedResults = Map<string, (result: StoredResult) => void>;
-type StoredResult = Pick<ToolCallRow, keyof CallResult | 'tool'>;
-
-export interface DeskParts {
-  args: ExecuteToolArgs;
-  store: Store;
-  awaited: AwaitedResults;
-  registry: Registry;
-  agents: ReadonlyMap<string, Agent>;
-  log: Logger;
-  /** What the n-th question of a server may use, as long as the signal says. */
-  hosts: (signal: AbortSignal) => (number: number) => HostOfQuestion;
-  /** Runs a call within this attempt. Absent within such a call: its code could not wait for the workflow. */
-  runAtOnce?: (args: ExecuteToolArgs, within: Within) => Promise<ExecuteToolResult>;
-}
-
 type Judged = Extract<MethodVerdict, { proposed: ProposedCall }>;
 
 /** One reason for all attempts: creating it takes a stack trace. */
@@ -51,6 +29,8 @@ const OVER = new DOMException('The attempt at the call has ended', 'AbortError')
 const MAX_DURABLE = 1000;
 /** Milliseconds without output or calls after which code with open calls counts as waiting. */
 const QUIET_MS = 400;
+/** For calls that are told to end. */
+const END_LIMIT_MS = 10_000;
 const FIRST_LOOK_MS = 5;
 const LAST_LOOK_MS = 200;
 /**
@@ -75,6 +55,7 @@ export class MethodDesk implements Disposable {
   /** The tools that the conversation may use; read once, with the first call. */
   private available: Promise<RegisteredTool[]> | undefined;
   private working = 0;
+  private readonly quiet = deferred<void>();
   private stirredAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private readonly closed = new AbortController();
@@ -107,6 +88,12 @@ export class MethodDesk implements Disposable {
     return this.ahead.settled();
   }
 
+  /** Ends the calls that run within this attempt, whose code has ended. Nothing of them is stored any more when it resolves. */
+  async end(): Promise<void> {
+    this[Symbol.dispose]();
+    if (this.working > 0) await inTimeOr(this.quiet.promise, END_LIMIT_MS, undefined);
+  }
+
   /** Records that the code is active. */
   stir(): void {
     this.stirredAt = performance.now();
@@ -119,6 +106,7 @@ export class MethodDesk implements Disposable {
   }
 
   private async work(task: () => Promise<void>): Promise<void> {
+    if (this.closed.signal.aborted) return;
     this.working += 1;
     try {
       await task();
@@ -127,6 +115,7 @@ export class MethodDesk implements Disposable {
     } finally {
       this.working -= 1;
     }
+    if (this.working === 0 && this.closed.signal.aborted) this.quiet.resolve();
     if (this.working === 0 && this.fresh.length > 0) this.outcome.resolve({ outcome: 'suspended', calls: this.fresh });
   }
 

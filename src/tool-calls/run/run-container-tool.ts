@@ -46,7 +46,9 @@ export async function runContainerTool(run: ToolRun): Promise<RunOutcome> {
 }
 
 async function execute(run: ToolRun, sandbox: CallSandbox): Promise<RunOutcome> {
-  const { cancellationSignal } = Context.current();
+  const { cancellationSignal: cancelled } = Context.current();
+  // A call of code also ends with the attempt that follows the code.
+  const cancellationSignal = run.outer ? anySignal([cancelled, run.outer]) : cancelled;
   const ended = new AbortController();
   const context = contextFor(run, sandbox, anySignal([cancellationSignal, ended.signal]));
   const answer = Promise.resolve()

@@ -47,8 +47,10 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
 }
 
 /** The code of the call has ended: so do the calls that it has left, also those of an attempt whose worker died. */
-async function settleRest({ args, claim, store, hasCalls, outer }: ToolRun): Promise<void> {
-  if (!outer && (hasCalls || claim.attempt > 1)) await settleCallsOfCode(store, args);
+async function settleRest({ args, claim, store, hasCalls, outer, methods }: ToolRun): Promise<void> {
+  if (outer || !(hasCalls || claim.attempt > 1)) return;
+  await methods.end();
+  await settleCallsOfCode(store, args);
 }
 
 /** The outcome for the workflow of a call that has its result. */

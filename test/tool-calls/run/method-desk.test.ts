@@ -1,5 +1,11 @@
 import { pino } from 'pino';
-import { MethodDesk, type DeskParts } from '../../../src/tool-calls/run/method-desk.ts';
+import { MethodDesk } from '../../../src/tool-calls/run/method-desk.ts';
+import type { DeskParts } from '../../../src/tool-calls/run/methods/desk-parts.ts';
+import { deferred } from '../../../src/common/deferred.ts';
+import type { Agent } from '../../../src/contracts/agent.ts';
+import { failure } from '../../../src/contracts/errors.ts';
+import { definePlugin, defineTool } from '../../../src/plugins/api/define-plugin.ts';
+import { createRegistry } from '../../../src/plugins/registry/registry.ts';
 import { callOfCode } from '../../../src/contracts/call-ids.ts';
 import type { ModelQuestion } from '../../../src/plugins/api/server-question.ts';
 import type { MethodAnswer, MethodCall } from '../../../src/sandbox/api/methods.ts';
@@ -32,6 +38,21 @@ function deskWith(state: 'interrupted' | 'failed' | 'finished' | 'denied', ofRow
   const handle = { answerMethod, holdMethod: async (_execId: string, number: number) => number } as unknown as WorkerHandle;
   const desk = new MethodDesk({ ...parts, ...more, hosts, log: pino({ level: 'silent' }) } as unknown as DeskParts);
   return { desk, answers, handle };
+}
+/** A desk whose code calls a tool that only reads. */
+function deskOfReader(runAtOnce: NonNullable<DeskParts['runAtOnce']>) {
+  const look = defineTool({
+    id: 'look',
+    description: 'Looks.',
+    parameters: { type: 'object' },
+    annotations: { readOnlyHint: true },
+    execute: async () => 'seen',
+  });
+  const registry = createRegistry([definePlugin({ id: 'lab', tools: [look] })]);
+  const agent = { id: 'agent', tools: ['lab:*'], requireApproval: {}, approval: [{ tool: '*', decide: 'allow' }] } as unknown as Agent;
+  const args = { callId: 'call_1', agentId: 'agent', openMethods: [] } as unknown as DeskParts['args'];
+  const store = { toolCalls: { get: async () => undefined }, conversations: { get: async () => undefined } } as unknown as DeskParts['store'];
+  return deskWith('finished', {}, { args, store, registry, agents: new Map([['agent', agent]]), runAtOnce });
 }
 /** The same, and the desk has that call. */
 function deskThatTook(state: 'interrupted' | 'failed') {
@@ -137,4 +158,30 @@ test('an attempt that ends while it asks the model leaves the question to the ne
   desk[Symbol.dispose]();
   await import.meta.jest.advanceTimersByTimeAsync(0);
   expect([asked.length, answers]).toEqual([1, []]);
+});
+
+test('the end of a desk ends the calls that run within its attempt, and waits until they have ended; further calls are not taken', async () => {
+  import.meta.jest.useRealTimers();
+  const log: string[] = [];
+  const [begun, told, row] = [deferred<void>(), deferred<void>(), deferred<void>()];
+  const { desk, answers, handle } = deskOfReader(async (_args, { signal }) => {
+    log.push('begun');
+    signal.addEventListener('abort', () => told.resolve());
+    begun.resolve();
+    await told.promise;
+    log.push('told to end');
+    await row.promise;
+    log.push('has its row');
+    throw failure('DETACHED', { execId: 'call_1-1' });
+  });
+  const look = { ...CALL, tool: 'lab:look', arguments: {}, repeated: false };
+  desk.take(handle, look);
+  await begun.promise;
+  const ended = desk.end().then(() => log.push('ended'));
+  await told.promise;
+  row.resolve();
+  await ended;
+  desk.take(handle, { ...look, number: 2 });
+  await desk.end();
+  expect({ log, answers }).toEqual({ log: ['begun', 'told to end', 'has its row', 'ended'], answers: [] });
 });

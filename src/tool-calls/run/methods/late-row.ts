@@ -11,7 +11,7 @@ const SOON_MS = 50;
 
 type Claimed = Extract<ClaimResult, { outcome: 'claimed' }>;
 
-export interface LateRow extends Disposable {
+export interface LateRow extends AsyncDisposable {
   claim: Claimed;
   /** The store that the call has to use. */
   store: Store;
@@ -60,7 +60,11 @@ export function beginWithoutRow(store: Store, { proposal, requested, onResult }:
       events: { ...events, append: (...appended) => claim().then(() => events.append(...appended)) },
       transcript: { ...transcript, append: (...entry) => claim().then(() => transcript.append(...entry)) },
     },
-    [Symbol.dispose]: () => clearTimeout(timer),
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      // A row that is being made is one that its caller has to know of.
+      await claiming?.catch(() => undefined);
+    },
   };
 }
 

@@ -89,7 +89,7 @@ test('a conversation without room says so', async () => {
 
 test('a call that is given up leaves no row', async () => {
   const { log, late } = begin();
-  late[Symbol.dispose]();
+  await late[Symbol.asyncDispose]();
   await import.meta.jest.advanceTimersByTimeAsync(1000);
   expect(log).toEqual([]);
 });
@@ -108,4 +108,11 @@ test('only a new call of a tool that reads beside the worker may have its row la
     { mayGoOn: () => true },
   ];
   expect([undefined, ...others.map(tool)].map((other) => mayHaveLateRow(mayBe, other))).toEqual([undefined, ...others].map(() => false));
+});
+
+test('a call that is given up while its row is being made ends when it has its row', async () => {
+  const { log, late } = begin();
+  await import.meta.jest.advanceTimersByTimeAsync(50);
+  await late[Symbol.asyncDispose]();
+  expect(log).toEqual([expect.stringContaining('claim')]);
 });
