@@ -1,18 +1,21 @@
-import { Context } from '@temporalio/activity';
 import type { FinishTurnArgs } from '../contracts/activities.ts';
 import { outputOf, parseAnswer, type OutputOfTurn } from '../contracts/output.ts';
 import { saidIn } from '../contracts/transcript.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { onceEach } from '../tool-calls/results/once-each.ts';
+import { settleInterrupted } from '../tool-calls/results/settle-call.ts';
 import type { TurnPlaceDesk } from './places/turn-places.ts';
+import { callsLeft } from './step/calls-left.ts';
+import { keyOfEnd } from './step/store-answer.ts';
 
 /** Ends a turn in events and status. Its place is then free for another one. */
 export function createFinishTurn({ store, desk }: { store: Store; desk: Pick<TurnPlaceDesk, 'leave'> }) {
-  return async function finishTurn({ conversationId, turnId, outcome, message, answeredIn, counted, backup, eventsOf, status }: FinishTurnArgs): Promise<void> {
+  return async function finishTurn({ conversationId, turnId, outcome, message, answeredIn, endedIn, counted, backup, eventsOf, status }: FinishTurnArgs) {
+    if (endedIn !== undefined) for (const call of await callsLeft(store, { conversationId, turnId, stepId: endedIn })) await settleInterrupted(store, call);
     const output = answeredIn === undefined ? {} : await outputIn(conversationId, answeredIn);
     const data = { outcome, ...(message !== undefined && { message }), ...output };
     const finished: NewEvent = { type: 'turn.finished', turnId, data };
-    await store.conversations.saveStatus(status, eventsOf === 'turn' ? [onceOf(turnId, finished)] : onceEach([finished]));
+    await store.conversations.saveStatus(status, eventsOf === 'turn' ? [{ ...finished, key: keyOfEnd(turnId) }] : onceEach([finished]));
     if (backup) await store.backups.want(conversationId);
     if (counted) await desk.leave({ conversationId, turnId }, 'ends');
   };
@@ -23,10 +26,4 @@ export function createFinishTurn({ store, desk }: { store: Store; desk: Pick<Tur
     const parsed = parseAnswer(answer ? saidIn(answer) : '');
     return 'value' in parsed ? outputOf(parsed.value) : undefined;
   }
-}
-
-/** Gives the event a key that is the same in each activity of the run that ends the turn: a local one, and another one when that has failed. */
-function onceOf(turnId: string, event: NewEvent): NewEvent {
-  const { workflowExecution } = Context.current().info;
-  return { ...event, key: `${workflowExecution?.runId ?? ''}/turn.finished/${turnId}` };
 }

@@ -1,4 +1,4 @@
-import type { ReportEndArgs } from '../contracts/activities.ts';
+import type { ReportEndArgs } from '../contracts/sub-agent.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { tellOfEnd } from '../tool-calls/run/sub-agents.ts';
 

@@ -9,7 +9,7 @@ import type { JsonObject } from './json.ts';
 import type { JudgeCallArgs, JudgeCallResult } from './judging.ts';
 import type { AsksForPlace, CountedTurn, NoPlace, PlaceActivities } from './places/turn-place.ts';
 import type { StartScheduledArgs, StartScheduledResult } from './schedule.ts';
-import type { FinishedCall, Parent, Share, Spent, TaskCall } from './sub-agent.ts';
+import type { FinishedCall, ReportEndArgs, Share, Spent, TaskCall } from './sub-agent.ts';
 import type { OfferLimits } from './sub-agents/sandbox-use.ts';
 import type { AskedByPlugins, LeftForPlugins, ModelShare, Usage } from './usage.ts';
 
@@ -202,6 +202,8 @@ export interface FinishTurnArgs extends CountedTurn {
   message?: string;
   /** The step whose answer is a JSON value that fits what was asked for. */
   answeredIn?: string;
+  /** The newest step of a turn that did not finish normally; calls of its answer may have no result. */
+  endedIn?: string;
   /** The turn has called tools, and a backup of the sandbox is due. */
   backup?: true;
   /** What names its event. Absent in histories of earlier versions, where it means `activity`. */
@@ -252,11 +254,6 @@ export interface HoldSubAgentArgs {
   callId: string;
   /** `step`, `now`: pause it in this way. Absent: resume it. */
   pause?: 'step' | 'now';
-}
-export interface ReportEndArgs {
-  conversationId: string;
-  parent: Parent;
-  spent: Spent;
 }
 
 /** The activities with fixed names; tool calls run under the tool's own id (the worker's `default` activity). */

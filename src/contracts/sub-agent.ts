@@ -79,3 +79,9 @@ export interface SubAgentEnd {
   /** The sandbox runs that it shared. */
   sandboxRuns?: true;
 }
+
+export interface ReportEndArgs {
+  conversationId: string;
+  parent: Parent;
+  spent: Spent;
+}

@@ -133,10 +133,10 @@ export interface Store extends RowsOfConversations, ServiceRows {
     /** Idempotent by `key`: the same key of one conversation is stored once. Returns whether it was new. */
     append(conversationId: string, turnId: string, stepId: string | undefined, key: string, entry: TranscriptEntry): Promise<boolean>;
     /**
-     * Stores the model's answer of a step (key = step id), what its call used, and events, in one transaction. Returns false when the step has an answer: then none
-     * of them is stored.
+     * Stores the model's answer of a step (key = step id), what its call used, and events, in one transaction. Returns false when the step has an answer, or the
+     * turn has ended, which the event with `endKey` says: then none of them is stored.
      */
-    addAnswer(place: { conversationId: string; turnId: string; stepId: string }, entry: Answer, model: string, events?: NewEvent[]): Promise<boolean>;
+    addAnswer(place: { conversationId: string; turnId: string; stepId: string; endKey?: string }, entry: Answer, model: string, events?: NewEvent[]): Promise<boolean>;
     /** Puts another content into a message of the user that no answer follows. May be repeated. */
     replaceMessage(conversationId: string, seq: number, entry: TranscriptEntry & { role: 'user' }): Promise<void>;
     /** In order, with those that a rewind has taken back; of a number of entries at most, when given. */

@@ -23,6 +23,7 @@ const APPEND = `with counter as (
 const ADD_ANSWER = `with counter as (
     update conversations set transcript_seq = transcript_seq + 1, ${countEvents('$11')} + octet_length($4::json::text)
     where conversation_id = $1 and not exists (select 1 from transcript where conversation_id = $1 and key = $3)
+      and (select 1 from events where conversation_id = $1 and key = $12 limit 1) is null
     returning conversation_id, transcript_seq, event_seq, tenant_id, agent_id, user_id
   ), logged as (${insertEvents('$11')}
   ), added as (
@@ -85,10 +86,10 @@ export function createTranscript({ database, announcer }: { database: Database; 
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       return result.added;
     },
-    async addAnswer({ conversationId, turnId, stepId }, entry, model, events = []) {
+    async addAnswer({ conversationId, turnId, stepId, endKey }, entry, model, events = []) {
       const { inputTokens, outputTokens, cacheReadTokens = null, cacheWriteTokens = null, costUsd = null } = entry.usage;
       const used = [model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd];
-      const values = [conversationId, turnId, stepId, toJsonText(entry), ...used, eventsText(events)];
+      const values = [conversationId, turnId, stepId, toJsonText(entry), ...used, eventsText(events), endKey ?? null];
       const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.addAnswer', ADD_ANSWER, values);
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       if (events.length > 0) announcer.announce(conversationId);

@@ -1,4 +1,5 @@
 import type { WorkflowClient } from '@temporalio/client';
+import { callsLeft } from '../activities/step/calls-left.ts';
 import { fateOf } from '../client/temporal/fate-of.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
@@ -47,7 +48,7 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
         if (fate === 'alive') await closeOrphan(parts, status);
         if (fate === 'alive' || (fate === 'absent' && untouchedMs < GRACE_MS)) continue;
         if (!(await letGoOfSandbox(parts, conversationId, agentId))) continue;
-        await settleCallsOf(store, conversationId);
+        await settleCalls(store, conversationId);
         if (!(await store.conversations.close(conversationId, { by: 'reaper', workflow: fate }))) continue;
         closed.push(conversationId);
         if (status.parent) await tellOfEnd(parts, status.parent, status.spent ?? NOTHING);
@@ -58,6 +59,13 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     return closed;
   };
+}
+
+/** Also those of an answer that were not proposed any more. */
+async function settleCalls(store: Store, conversationId: string): Promise<void> {
+  const newest = await store.transcript.last(conversationId);
+  if (newest?.stepId !== undefined) await callsLeft(store, { conversationId, turnId: newest.turnId, stepId: newest.stepId });
+  await settleCallsOf(store, conversationId);
 }
 
 /** A sub-agent whose parent is closed or gone works for nobody: its parent was terminated, or could not wait for it. */

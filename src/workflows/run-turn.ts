@@ -41,7 +41,12 @@ export async function runTurn(running: RunningConversation, turn: Turn): Promise
   const end = await answer(running, turn);
   if (turn.called && data.limits.checkpoints === 'turn') await keepCheckpoint(running, { turnId: turn.turnId });
   finishTurn(data, Date.now(), () => newId('turn'));
-  const more = { ...(turn.counted && { counted: true as const }), ...(turn.called && data.limits.backup && { backup: true as const }) };
+  const endedIn = end.outcome === 'finished' ? undefined : turn.stepId;
+  const more = {
+    ...(endedIn !== undefined && { endedIn }),
+    ...(turn.counted && { counted: true as const }),
+    ...(turn.called && data.limits.backup && { backup: true as const }),
+  };
   await running.saveWith((status) => recordFinish({ conversationId: data.conversationId, turnId: turn.turnId, ...end, ...more, status }));
   if (data.limits.persist !== false) return;
   await changeTier(running, () => destroySandbox('turn ended', data));
@@ -146,6 +151,7 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   const { data } = running;
   const stepId = newId('step');
   const step = turn.steps++;
+  turn.stepId = stepId;
   running.show();
   const wasCounted = beginAsking(turn);
   const answered = await callModelUnlessEnded(running, turn, stepId, step);

@@ -6,6 +6,7 @@ import { createCallModel } from '../../src/activities/call-model.ts';
 import { createFinishTurn } from '../../src/activities/finish-turn.ts';
 import { createRecordApproval } from '../../src/activities/record-approval.ts';
 import { createSaveStatus } from '../../src/activities/save-status.ts';
+import { callOfStep } from '../../src/contracts/call-ids.ts';
 import { createToolMessages } from '../../src/tool-calls/run/tool-messages.ts';
 import type { ToolRun } from '../../src/tool-calls/run/tool-run.ts';
 import type { AssistantPart } from '../../src/contracts/transcript.ts';
@@ -28,19 +29,21 @@ const answer: AssistantPart[] = [
 
 type Work = (over: Store, conversationId: string, attempt: number) => Promise<unknown>;
 const turnId = 'turn_1';
+const askModel: Work = (over, conversationId) => askInStep(over, conversationId, 'step_1');
+function askInStep(over: Store, conversationId: string, stepId: string): Promise<unknown> {
+  const args = { conversationId, agentId: agent.id, turnId, stepId, step: 0, userId: 'u', tenantId: 't' };
+  const model = { answer: async () => ({ parts: answer, usage: { inputTokens: 3, outputTokens: 4 } }) };
+  const opened = { ifAwake: async () => undefined };
+  const models = { get: () => model, isPriced: () => true };
+  return createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models, log: silentLog, opened })(args);
+}
 /** What a turn logs, activity by activity. */
 const TURN: Work[] = [
   (over, conversationId) => {
     const status = statusOf(conversationId, { state: 'running' });
     return createAcceptMessage({ store: over })({ conversationId, turnId, messageId: 'msg_1', text: 'Hello', steers: false, status });
   },
-  (over, conversationId) => {
-    const args = { conversationId, agentId: agent.id, turnId, stepId: 'step_1', step: 0, userId: 'u', tenantId: 't' };
-    const model = { answer: async () => ({ parts: answer, usage: { inputTokens: 3, outputTokens: 4 } }) };
-    const opened = { ifAwake: async () => undefined };
-    const models = { get: () => model, isPriced: () => true };
-    return createCallModel({ store: over, registry, agents: new Map([[agent.id, agent]]), models, log: silentLog, opened })(args);
-  },
+  askModel,
   (over, conversationId) => {
     const event = { type: 'requested' as const, why: 'by its rule', expiresAtMs: 1 };
     return createRecordApproval({ store: over })({ conversationId, turnId, callId: 'call_100', tool: 'shell:run', hash: 'h', event });
@@ -173,4 +176,77 @@ test('a turn that another activity of the same run ends again has one end, and k
   await attemptAt(end, '7', store, conversationId, 1);
   expect(await logOf(conversationId)).toEqual([expect.arrayContaining(['conversation.started']), ['turn.finished', { outcome: 'finished' }]]);
   expect(await store.conversations.get(conversationId)).toMatchObject({ state: 'running', status: { turnId: 'turn_2' } });
+});
+
+describe('a turn that is ended while the model is called', () => {
+  // Ids of calls are made of the step's id, and no two conversations have the same.
+  const stepOf = (conversationId: string) => `step_${conversationId}`;
+  const callsOf = (conversationId: string) => [callOfStep(stepOf(conversationId), 0), callOfStep(stepOf(conversationId), 1)];
+  const ask: Work = (over, conversationId) => askInStep(over, conversationId, stepOf(conversationId));
+  /** @param eventsOf names the event */
+  const interruptTurn =
+    (eventsOf: 'turn' | 'activity'): Work =>
+    (over, conversationId) => {
+      const end = { turnId, outcome: 'interrupted' as const, endedIn: stepOf(conversationId), eventsOf, status: statusOf(conversationId) };
+      return createFinishTurn({ store: over, desk: { leave: async () => undefined } })({ conversationId, ...end });
+    };
+  /** What is stored of the calls: how often each was requested and has ended in the log, its state, and its results in the transcript. */
+  async function endsOf(conversationId: string): Promise<unknown[]> {
+    const events = await store.events.read(conversationId, 0);
+    const transcript = await store.transcript.read(conversationId);
+    const told = (type: string, callId: string) => events.filter((event) => event.type === type && event.data['callId'] === callId).length;
+    const results = (callId: string) => transcript.filter(({ entry }) => entry.role === 'tool' && entry.callId === callId).length;
+    const stateOf = async (callId: string) => (await store.toolCalls.get(callId))?.state;
+    const endOf = async (callId: string) => [told('tool.requested', callId), told('tool.finished', callId), await stateOf(callId), results(callId)];
+    return Promise.all(callsOf(conversationId).map(endOf));
+  }
+  const isAnswered = async (conversationId: string) => (await store.transcript.answerOf(conversationId, stepOf(conversationId))) !== undefined;
+
+  test('gives each call of an answer that was stored one result, wherever the worker died, and however often the end is tried', async () => {
+    const crash = fc.record({ use: fc.integer({ min: 1, max: 12 }), after: fc.boolean() });
+    const plan = fc.record({ death: crash, crashes: fc.array(crash, { maxLength: 3 }), eventsOf: fc.constantFrom('turn' as const, 'activity' as const) });
+    let answered = 0;
+    await fc.assert(
+      fc.asyncProperty(plan, async ({ death, crashes, eventsOf }) => {
+        const conversationId = await newConversation(store);
+        await attemptAt(ask, 'model', failingAt(death), conversationId, 1).catch(() => undefined);
+        for (const one of crashes) await attemptAt(interruptTurn(eventsOf), 'end', failingAt(one), conversationId, 1).catch(() => undefined);
+        await attemptAt(interruptTurn(eventsOf), 'end', store, conversationId, 1);
+        const wasAnswered = await isAnswered(conversationId);
+        answered += wasAnswered ? 1 : 0;
+        expect(await endsOf(conversationId)).toEqual([1, 2].map(() => (wasAnswered ? [1, 1, 'interrupted', 1] : [0, 0, undefined, 0])));
+        const log = await store.events.read(conversationId, 0);
+        expect(log.filter(({ type }) => type === 'step.finished')).toHaveLength(wasAnswered ? 1 : 0);
+        expect(log.at(-1)).toMatchObject({ type: 'turn.finished' });
+      }),
+      { numRuns: 40 },
+    );
+    expect(answered).toBeGreaterThan(0);
+  });
+
+  test('tells the model that they were not run', async () => {
+    const conversationId = await newConversation(store);
+    await attemptAt(ask, 'model', store, conversationId, 1);
+    await attemptAt(interruptTurn('turn'), 'end', store, conversationId, 1);
+    const text = 'Interrupted before it started; nothing was run.';
+    expect(await store.toolCalls.get(callsOf(conversationId)[0] ?? '')).toMatchObject({ content: [{ type: 'text', text }] });
+  });
+
+  test('takes no answer that comes after its end', async () => {
+    const conversationId = await newConversation(store);
+    await attemptAt(interruptTurn('turn'), 'end', store, conversationId, 1);
+    const late = attemptAt(ask, 'model', store, conversationId, 1);
+    await expect(late).rejects.toThrow('The turn had ended before the model answered; the answer was not stored');
+    expect(await isAnswered(conversationId)).toBe(false);
+    expect(await endsOf(conversationId)).toEqual([1, 2].map(() => [0, 0, undefined, 0]));
+  });
+
+  test('takes an answer in another run, such as one after a reset', async () => {
+    const conversationId = await newConversation(store);
+    const inRun = (runId: string, work: Work) =>
+      new MockActivityEnvironment({ workflowExecution: { workflowId: conversationId, runId } }).run(work, store, conversationId, 1);
+    await inRun('run-1', interruptTurn('turn'));
+    await inRun('run-2', ask);
+    expect(await isAnswered(conversationId)).toBe(true);
+  });
 });

@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Agent } from '../../src/contracts/agent.ts';
+import { callOfStep } from '../../src/contracts/call-ids.ts';
 import { failure } from '../../src/contracts/errors.ts';
 import type { SubAgentEnd } from '../../src/contracts/sub-agent.ts';
 import { createConversationReaper, type ConversationReaperParts } from '../../src/worker/reap-conversations.ts';
@@ -142,4 +143,18 @@ test('the parent of a sub-agent that was terminated is told what that has spent'
   const { reap, done } = setUp({ [parent]: 'RUNNING', [child]: 'TERMINATED' });
   expect(await reap()).toEqual([child]);
   expect(done).toEqual([`told ${parent} {"callId":"call_1","spent":{"tokens":300,"workedMs":1000,"costUsd":0}}`]);
+});
+
+test('the calls of an answer that nothing has proposed yet get their results with the close', async () => {
+  const id = await newConversation(stack.store, { state: 'running', turnId: 'turn_1' });
+  const stepId = newId('step');
+  const callId = callOfStep(stepId, 0);
+  const parts = [{ type: 'tool-call' as const, callId, tool: 'shell:run', arguments: { command: 'ls' } }];
+  const usage = { inputTokens: 1, outputTokens: 1 };
+  await stack.store.transcript.addAnswer({ conversationId: id, turnId: 'turn_1', stepId }, { role: 'assistant', parts, usage }, 'model');
+  expect(await setUp({ [id]: 'TERMINATED' }).reap()).toEqual([id]);
+  const text = 'The workflow of the conversation was ended from outside before this call; it was not run.';
+  expect((await stack.store.transcript.last(id))?.entry).toEqual({ role: 'tool', callId, tool: 'shell:run', content: [{ type: 'text', text }], isError: true });
+  const told = (await stack.store.events.read(id, 1)).map(({ type }) => type);
+  expect(told).toEqual(['step.finished', 'tool.requested', 'tool.finished', 'conversation.closed']);
 });

@@ -1,3 +1,4 @@
+import { CancelledFailure, Context } from '@temporalio/activity';
 import type { CallModelArgs } from '../../contracts/activities.ts';
 import { callOfStep } from '../../contracts/call-ids.ts';
 import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
@@ -34,9 +35,17 @@ export async function storeAnswer(
 ): Promise<StoredAnswer> {
   const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
   const isFinished = entry.parts.every(({ type }) => type !== 'tool-call');
-  if (await store.transcript.addAnswer(args, entry, model, isFinished ? [...told, stepFinished(args, usage)] : told)) return { entry, isFinished };
+  const events = isFinished ? [...told, stepFinished(args, usage)] : told;
+  if (await store.transcript.addAnswer({ ...args, endKey: keyOfEnd(args.turnId) }, entry, model, events)) return { entry, isFinished };
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
-  return { entry: findAnswer(await store.transcript.current(args.conversationId), args.stepId) ?? entry, isFinished: false };
+  const stored = await store.transcript.answerOf(args.conversationId, args.stepId);
+  if (!stored) throw new CancelledFailure('The turn had ended before the model answered; the answer was not stored');
+  return { entry: stored, isFinished: false };
+}
+
+/** The key of the event that ends a turn, the same in each activity of the run: a local one, and another one when that has failed. */
+export function keyOfEnd(turnId: string): string {
+  return `${Context.current().info.workflowExecution?.runId ?? ''}/turn.finished/${turnId}`;
 }
 
 export function stepFinished({ turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>, usage: Usage): NewEvent {

@@ -32,6 +32,8 @@ export interface Turn {
   wokenBy?: string;
   /** Model calls made. */
   steps: number;
+  /** The step of the newest of them. */
+  stepId?: string;
   /** Steps granted by resuming after the budget of steps was used up. */
   extraSteps: number;
   /** Messages that join the turn at its next step. */
