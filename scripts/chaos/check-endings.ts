@@ -23,7 +23,9 @@ export function problemsWithEndings({ entries, events, calls }: Closed, counted:
   return [
     ...open.map(({ callId, tool, state }): Problem => ({ rule: 'result', what: `${tool} (${callId}) is ${state} in the ledger` })),
     ...unlessOneEach(asked, results, 'results in the transcript'),
+    ...unlessOneEach(idsOf('tool.requested'), idsOf('tool.finished', 'tool.unknown'), 'ends in the events'),
     ...unlessOneEach(idsOf('tool.started'), idsOf('tool.finished', 'tool.unknown'), 'ends in the events', 'begun'),
+    ...unlessOneEach(idsOf('agent.started'), idsOf('agent.ended'), 'ends of its sub-agent in the events'),
     ...unlessOneEach(turns('turn.started'), turns('turn.finished'), 'ends in the events', 'begun'),
     ...calls
       .filter(({ callId, tool }) => tool === ONCE && counted(callId) > 1)

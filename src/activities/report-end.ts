@@ -4,7 +4,7 @@ import { tellOfEnd } from '../tool-calls/run/sub-agents.ts';
 
 /** Reports the end of a sub-agent. */
 export function createReportEnd(parts: Pick<ActivityDependencies, 'store' | 'subAgents'>) {
-  return async function reportEnd({ parent, spent }: ReportEndArgs): Promise<void> {
-    await tellOfEnd(parts, parent, spent);
+  return async function reportEnd(args: ReportEndArgs): Promise<void> {
+    await tellOfEnd(parts, args);
   };
 }

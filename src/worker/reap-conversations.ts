@@ -51,7 +51,7 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
         await settleCalls(store, conversationId);
         if (!(await store.conversations.close(conversationId, { by: 'reaper', workflow: fate }))) continue;
         closed.push(conversationId);
-        if (status.parent) await tellOfEnd(parts, status.parent, status.spent ?? NOTHING);
+        if (status.parent) await tellOfEnd(parts, { conversationId, parent: status.parent, spent: status.spent ?? NOTHING });
       }
     };
     const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));

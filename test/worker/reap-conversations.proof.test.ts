@@ -5,7 +5,7 @@ import { failure } from '../../src/contracts/errors.ts';
 import type { SubAgentEnd } from '../../src/contracts/sub-agent.ts';
 import { createConversationReaper, type ConversationReaperParts } from '../../src/worker/reap-conversations.ts';
 import type { Store } from '../../src/store/store.ts';
-import { newConversation, newId, openTestStore, silent } from '../store/support.ts';
+import { newCall, newConversation, newId, openTestStore, silent } from '../store/support.ts';
 
 let stack: Awaited<ReturnType<typeof openTestStore>>;
 beforeEach(async () => {
@@ -136,13 +136,29 @@ test('a sub-agent is asked to close when its parent has ended or was removed, an
   expect(done.toSorted()).toEqual([`asked ${orphan} to close`, `asked ${lost} to close`].toSorted());
 });
 
-test('the parent of a sub-agent that was terminated is told what that has spent', async () => {
-  const parent = await newConversation(stack.store);
+test('the parent of a sub-agent that was terminated is told what that has spent, and its log has the start and the end', async () => {
+  const { store } = stack;
+  const parent = await newConversation(store);
+  const { callId } = await newCall(store, parent, { tool: 'agents:run', arguments: { agent: 'worker', task: 'Work.' } });
   const spent = { tokens: 300, workedMs: 1000, costUsd: 0 };
-  const child = await newConversation(stack.store, { parent: { conversationId: parent, callId: 'call_1', path: [parent] }, spent });
+  const child = await newConversation(store, { parent: { conversationId: parent, callId, path: [parent] }, spent });
   const { reap, done } = setUp({ [parent]: 'RUNNING', [child]: 'TERMINATED' });
   expect(await reap()).toEqual([child]);
-  expect(done).toEqual([`told ${parent} {"callId":"call_1","spent":{"tokens":300,"workedMs":1000,"costUsd":0}}`]);
+  expect(done).toEqual([`told ${parent} {"callId":"${callId}","spent":{"tokens":300,"workedMs":1000,"costUsd":0}}`]);
+  const place = { turnId: 'turn_1', stepId: 'step_1' };
+  expect(await store.events.read(parent, 1)).toMatchObject([
+    { ...place, type: 'agent.started', data: { callId, conversationId: child, agent: 'worker' } },
+    { ...place, type: 'agent.ended', data: { callId, conversationId: child, outcome: 'cancelled', tokens: 300, steps: 0 } },
+  ]);
+});
+
+test('nothing follows the end of a conversation in its log: it is closed, and then its sub-agent ends', async () => {
+  const { store } = stack;
+  const parent = await newConversation(store, { state: 'closed' });
+  const { callId } = await newCall(store, parent, { tool: 'agents:run', arguments: { agent: 'worker', task: 'Work.' } });
+  const child = await newConversation(store, { parent: { conversationId: parent, callId, path: [parent] } });
+  expect(await setUp({ [child]: 'TERMINATED' }).reap()).toEqual([child]);
+  expect(await store.events.read(parent, 1)).toEqual([]);
 });
 
 test('the calls of an answer that nothing has proposed yet get their results with the close', async () => {

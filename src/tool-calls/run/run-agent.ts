@@ -10,7 +10,7 @@ import type { StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import type { SubAgentCalls } from '../dependencies.ts';
 import { sandboxOfTask } from './sub-agent-sandbox.ts';
-import { askForPlace, NOTHING, spentIn, subAgentId } from './sub-agents.ts';
+import { askForPlace, endEvent, startEvent, subAgentId } from './sub-agents.ts';
 import { failedBy, type ToolRun } from './tool-run.ts';
 import type { RunOutcome } from './tool-run-outcome.ts';
 
@@ -124,7 +124,7 @@ async function start(run: AgentRun, { conversationId, agent, path, unattended, s
 async function logStart(run: AgentRun, conversationId: string): Promise<void> {
   const { args, store } = run;
   const data = { callId: args.callId, conversationId, agent: given(run).agent };
-  await store.events.append(args.conversationId, [{ ...placeOf(run), type: 'agent.started', data, key: `agent.started/${args.callId}` }]);
+  await store.events.append(args.conversationId, [startEvent(placeOf(run), data)]);
 }
 
 function placeOf({ args: { turnId, stepId } }: ToolRun): { turnId: string; stepId: string } {
@@ -135,9 +135,7 @@ function placeOf({ args: { turnId, stepId } }: ToolRun): { turnId: string; stepI
 export async function answerIn(run: AgentRun, row: ConversationRow): Promise<{ outcome: TurnOutcome; answer?: Json; why?: string }> {
   const { outcome = 'cancelled', message } = row.status.lastTurn ?? {};
   const callId = row.status.parent?.callId ?? run.args.callId;
-  const { tokens, steps = 0 } = spentIn(row) ?? NOTHING;
-  const data = { callId, conversationId: row.conversationId, outcome, tokens, steps };
-  await run.store.events.append(run.args.conversationId, [{ ...placeOf(run), type: 'agent.ended', data, key: `agent.ended/${callId}` }]);
+  await run.store.events.append(run.args.conversationId, [endEvent(placeOf(run), row, callId)]);
   const said = lastSaid(await run.store.transcript.read(row.conversationId));
   const answer = (outcome === 'finished' ? await valueOf(run, row, said) : undefined) ?? said;
   const why = message === undefined ? undefined : `${outcome}: ${message}`;

@@ -1,6 +1,7 @@
-import type { ConversationRow, Store } from '../../store/store.ts';
+import type { EventData } from '../../contracts/events.ts';
+import type { ConversationRow, NewEvent, Store } from '../../store/store.ts';
 import { derivedId } from '../../platform/derived-id.ts';
-import { MAX_AGENT_DEPTH, MAX_AGENTS_IN_TREE, type Parent, type Spent } from '../../contracts/sub-agent.ts';
+import { MAX_AGENT_DEPTH, MAX_AGENTS_IN_TREE, type Parent, type ReportEndArgs, type Spent } from '../../contracts/sub-agent.ts';
 import type { SubAgentCalls } from '../dependencies.ts';
 
 const LIMITS = { most: MAX_AGENTS_IN_TREE - 1, levels: MAX_AGENT_DEPTH };
@@ -15,15 +16,47 @@ export async function askForPlace(parts: PlaceParts, callId: string, path: strin
 }
 
 /** Tells a parent of the end of its sub-agent, and gives that one's place in the tree to the next. A parent that has ended itself need not know. */
-export async function tellOfEnd(parts: PlaceParts, { conversationId, callId, path: [rootId = conversationId], sandbox }: Parent, spent: Spent): Promise<void> {
+export async function tellOfEnd(parts: EndParts, { conversationId, parent, spent }: ReportEndArgs): Promise<void> {
+  const { callId, path, sandbox } = parent;
+  const { store, subAgents } = parts;
+  await logEnd(store, conversationId, parent);
   // It may have made the sandbox that it shares, or woken it.
-  const row = sandbox && 'conversationId' in sandbox ? await parts.store.sandboxes.ofConversation(sandbox.conversationId) : undefined;
-  await parts.subAgents.tellParent(conversationId, { callId, spent, ...(row?.state === 'running' && { sandboxRuns: true }) });
-  await tellOfPlaces(parts, await parts.store.treePlaces.give(rootId, LIMITS));
+  const row = sandbox && 'conversationId' in sandbox ? await store.sandboxes.ofConversation(sandbox.conversationId) : undefined;
+  await subAgents.tellParent(parent.conversationId, { callId, spent, ...(row?.state === 'running' && { sandboxRuns: true }) });
+  await tellOfPlaces(parts, await store.treePlaces.give(path[0] ?? parent.conversationId, LIMITS));
+}
+
+/** Also its start: the worker that started it may have died, and the turn have ended, before that was in the log. */
+async function logEnd({ conversations, toolCalls, events }: EndParts['store'], conversationId: string, parent: Parent): Promise<void> {
+  const [row, above, call] = await Promise.all([conversations.get(conversationId), conversations.get(parent.conversationId), toolCalls.get(parent.callId)]);
+  if (!row || !call || !above || above.state === 'closed') return;
+  const { turnId, stepId, arguments: given } = call;
+  await events.append(parent.conversationId, [
+    startEvent({ turnId, stepId }, { callId: parent.callId, conversationId, agent: String(given['agent']) }),
+    endEvent({ turnId, stepId }, row, parent.callId),
+  ]);
+}
+
+type Place = Pick<NewEvent, 'turnId' | 'stepId'>;
+
+/** For the log of the parent. */
+export function startEvent(place: Place, data: EventData['agent.started']): NewEvent {
+  return { ...place, type: 'agent.started', data: { ...data }, key: `agent.started/${data.callId}` };
+}
+
+/** For the log of the parent. `row`: of the sub-agent. */
+export function endEvent(place: Place, row: ConversationRow, callId: string): NewEvent {
+  const { outcome = 'cancelled' } = row.status.lastTurn ?? {};
+  const { tokens, steps = 0 } = spentIn(row) ?? NOTHING;
+  return { ...place, type: 'agent.ended', data: { callId, conversationId: row.conversationId, outcome, tokens, steps }, key: `agent.ended/${callId}` };
+}
+
+interface EndParts extends PlaceParts {
+  store: PlaceParts['store'] & Pick<Store, 'sandboxes' | 'conversations' | 'toolCalls' | 'events'>;
 }
 
 export interface PlaceParts {
-  store: Pick<Store, 'treePlaces'> & { sandboxes: Pick<Store['sandboxes'], 'ofConversation'> };
+  store: Pick<Store, 'treePlaces'>;
   subAgents: Pick<SubAgentCalls, 'tellParent' | 'tellOfPlace'>;
 }
 

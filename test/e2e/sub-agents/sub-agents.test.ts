@@ -244,6 +244,12 @@ test.each(['interrupt', 'close'] as const)(
     await until(async () => (await longshore.status(conversationId)).state === 'closed', 'the sub-agent is closed');
     await chat.close();
     await until(async () => (await chat.status()).state === 'closed', 'the conversation is closed');
+    const types = (await installation.store.events.read(chat.id, 0)).map(({ type }) => type);
+    expect(types.filter((type) => type.startsWith('agent.') || type === 'conversation.closed')).toEqual([
+      'agent.started',
+      'agent.ended',
+      'conversation.closed',
+    ]);
   },
   180_000,
 );
