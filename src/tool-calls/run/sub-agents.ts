@@ -26,8 +26,15 @@ export async function tellOfEnd(parts: EndParts, { conversationId, parent, spent
   await tellOfPlaces(parts, await store.treePlaces.give(path[0] ?? parent.conversationId, LIMITS));
 }
 
-/** Also its start: the worker that started it may have died, and the turn have ended, before that was in the log. */
-async function logEnd({ conversations, toolCalls, events }: EndParts['store'], conversationId: string, parent: Parent): Promise<void> {
+/**
+ * Notes the end of a sub-agent in the log of its parent, once, unless that is closed. Also its start: the worker that started it may have died, and the turn have
+ * ended, before that was in the log.
+ */
+export async function logEnd(
+  { conversations, toolCalls, events }: Pick<Store, 'conversations' | 'toolCalls' | 'events'>,
+  conversationId: string,
+  parent: Pick<Parent, 'conversationId' | 'callId'>,
+): Promise<void> {
   const [row, above, call] = await Promise.all([conversations.get(conversationId), conversations.get(parent.conversationId), toolCalls.get(parent.callId)]);
   if (!row || !call || !above || above.state === 'closed') return;
   const { turnId, stepId, arguments: given } = call;
