@@ -37,9 +37,10 @@ export async function logEnd(
 ): Promise<void> {
   const [row, above, call] = await Promise.all([conversations.get(conversationId), conversations.get(parent.conversationId), toolCalls.get(parent.callId)]);
   if (!row || !call || !above || above.state === 'closed') return;
-  const { turnId, stepId, arguments: given } = call;
+  const { turnId, stepId } = call;
+  const { agent } = call.arguments;
   await events.append(parent.conversationId, [
-    startEvent({ turnId, stepId }, { callId: parent.callId, conversationId, agent: String(given['agent']) }),
+    startEvent({ turnId, stepId }, { callId: parent.callId, conversationId, agent: typeof agent === 'string' ? agent : row.agentId }),
     endEvent({ turnId, stepId }, row, parent.callId),
   ]);
 }
