@@ -136,7 +136,12 @@ export interface Store extends RowsOfConversations, ServiceRows {
      * Stores the model's answer of a step (key = step id), what its call used, and events, in one transaction. Returns false when the step has an answer, or the
      * turn has ended, which the event with `endKey` says: then none of them is stored.
      */
-    addAnswer(place: { conversationId: string; turnId: string; stepId: string; endKey?: string }, entry: Answer, model: string, events?: NewEvent[]): Promise<boolean>;
+    addAnswer(
+      place: { conversationId: string; turnId: string; stepId: string; endKey?: string },
+      entry: Answer,
+      model: string,
+      events?: NewEvent[],
+    ): Promise<boolean>;
     /** Puts another content into a message of the user that no answer follows. May be repeated. */
     replaceMessage(conversationId: string, seq: number, entry: TranscriptEntry & { role: 'user' }): Promise<void>;
     /** In order, with those that a rewind has taken back; of a number of entries at most, when given. */
