@@ -154,6 +154,8 @@ function ofEvents({ kind, events }: Ended): Problem[] {
     new Set(events.flatMap(({ type, data: { callId } }) => (types.includes(type) && typeof callId === 'string' ? [callId] : [])));
   const ends = idsOf('tool.finished', 'tool.unknown');
   for (const id of idsOf('tool.requested')) if (!ends.has(id)) problems.push(broken('result', `no event tells the end of ${id}`));
+  const endedAgents = idsOf('agent.ended');
+  for (const id of idsOf('agent.started')) if (!endedAgents.has(id)) problems.push(broken('result', `no event tells the end of the sub-agent of ${id}`));
   const outcomes = events.flatMap(({ type, data }) => (type === 'turn.finished' ? [data.outcome] : []));
   if (outcomes.join() !== kind.turns.map(() => 'finished').join())
     problems.push(broken('lost', `its turns ended as: ${outcomes.join(', ') || 'none has ended'}`));

@@ -116,11 +116,12 @@ test('the counter gets a request for each call, and one request for a call that 
   expect(found({ isServed: () => false })).toEqual(['reported: client:ask (c3) has a result, and no client has run it']);
 });
 
-test('events have numbers without gaps, tell once what happens once, and tell the end of each call and turn', () => {
+test('events have numbers without gaps, tell once what happens once, and tell the end of each call, sub-agent and turn', () => {
   const [, ...later] = EVENTS;
   expect(found({ events: later, read: later })[0]).toBe('reported: event 1 has the number 2');
   expect(withEvents(...REPORTED, ['tool.started', { callId: 'c1' }])).toEqual(['reported: tool.started of c1 is reported more than once']);
   expect(withEvents(...REPORTED, ['tool.requested', { callId: 'c9' }])).toEqual(['result: no event tells the end of c9']);
+  expect(withEvents(...REPORTED, ['agent.started', { callId: 'c9' }])).toEqual(['result: no event tells the end of the sub-agent of c9']);
   expect(withEvents(...REPORTED.slice(0, -2))).toEqual(['lost: its turns ended as: none has ended']);
 });
 
