@@ -43,7 +43,8 @@ test.each(['proposed', 'not proposed'])(
     const entries = (await store.transcript.read(chat.id)).map(({ entry }) => entry);
     const ids = entries.flatMap((entry) => (entry.role === 'assistant' ? entry.parts : [])).flatMap((part) => (part.type === 'tool-call' ? [part.callId] : []));
     expect(ids).toHaveLength(2);
-    const text = 'Interrupted before it started; nothing was run.';
+    // On a busy machine, the next attempt may come before the interruption: then the workflow ends the calls.
+    const text = expect.stringMatching(/^Interrupted(?: before it started; nothing was run|: the turn was ended before this call had a result)\.$/);
     expect(entries.filter(({ role }) => role === 'tool')).toEqual(
       ids.map((callId) => ({ role: 'tool', callId, tool: 'files:write', content: [{ type: 'text', text }], isError: true })),
     );
