@@ -4,7 +4,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { operatorText } from '../contracts/operator-text.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Compaction, StoredEntry } from '../contracts/transcript.ts';
-import type { AskedByPlugins, Usage } from '../contracts/usage.ts';
+import type { AskedByPlugins } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
@@ -16,7 +16,6 @@ import { shownEntries } from '../models/context/shown-entries.ts';
 import { judgeCalls } from '../plugins/approval/judge-calls.ts';
 import { registryInConversation } from '../plugins/registry/registry-in-conversation.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
-import { shownArguments } from '../tool-calls/results/shown-arguments.ts';
 import type { NewEvent, Store } from '../store/store.ts';
 import { checkAnswer, formOf, outputFor } from './check-answer.ts';
 import { affordStep } from '../models/context/afford-step.ts';
@@ -26,7 +25,7 @@ import { lookIntoServers } from './look-into-servers.ts';
 import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
-import { findAnswer, stepFinished, type CallPart, type StoredAnswer } from './step/store-answer.ts';
+import { describeStep, findAnswer, type CallPart, type StoredAnswer } from './step/store-answer.ts';
 import { askedByHooks, askedByTasks, lackingIn } from './step/asked-of-model.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
@@ -241,7 +240,15 @@ async function proposeCalls(
       })),
     );
   }
-  if (!isFinished) await store.events.append(conversationId, describeStep(args, accepted, calls, usage));
+  if (!isFinished)
+    await store.events.append(
+      conversationId,
+      describeStep(
+        args,
+        usage,
+        calls.map((call, index) => ({ ...call, arguments: accepted[index] ?? {} })),
+      ),
+    );
   for (const [callId, text] of refusals) await refuse(store, args, parts, callId, text);
   const spoke = entry.parts.some((part) => part.type === 'text' && part.text.trim() !== '');
   return { outcome: 'answered', calls, usage, spoke };
@@ -260,14 +267,6 @@ async function judge(registry: Registry, offer: Asked, parts: CallPart[], args: 
     return why === undefined ? call : { ...call, decision: 'invalid', why };
   });
   return { calls, accepted: judged.accepted, refusals: new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]) };
-}
-
-function describeStep({ turnId, stepId }: CallModelArgs, accepted: JsonObject[], calls: ProposedCall[], usage: Usage): NewEvent[] {
-  const requested = calls.map(({ callId, tool, decision, why }, index): NewEvent => {
-    const data = { callId, tool, ...shownArguments(accepted[index] ?? {}), decision, why };
-    return { type: 'tool.requested', turnId, stepId, data, key: `tool.requested/${callId}` };
-  });
-  return [stepFinished({ turnId, stepId }, usage), ...requested];
 }
 
 /** Settles a call that cannot run. */

@@ -1,5 +1,5 @@
 import type { WorkflowClient } from '@temporalio/client';
-import { callsLeft } from '../activities/step/calls-left.ts';
+import { proposeLeft } from '../activities/step/propose-left.ts';
 import { fateOf } from '../client/temporal/fate-of.ts';
 import type { Agent } from '../contracts/agent.ts';
 import { isFailure } from '../contracts/errors.ts';
@@ -64,7 +64,7 @@ export function createConversationReaper(parts: ConversationReaperParts): Conver
 /** Also those of an answer that were not proposed any more. */
 async function settleCalls(store: Store, conversationId: string): Promise<void> {
   const newest = await store.transcript.last(conversationId);
-  if (newest?.stepId !== undefined) await callsLeft(store, { conversationId, turnId: newest.turnId, stepId: newest.stepId });
+  if (newest?.stepId !== undefined) await proposeLeft(store, { conversationId, turnId: newest.turnId, stepId: newest.stepId });
   await settleCallsOf(store, conversationId);
 }
 

@@ -1,12 +1,14 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
-import type { CallModelArgs } from '../../contracts/activities.ts';
+import type { CallModelArgs, ProposedCall } from '../../contracts/activities.ts';
 import { callOfStep } from '../../contracts/call-ids.ts';
+import type { JsonObject } from '../../contracts/json.ts';
 import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
 import type { Usage } from '../../contracts/usage.ts';
 import type { ModelAnswer } from '../../models/model.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
 import { MAX_VALUE_BYTES } from '../../tool-calls/results/method-answer.ts';
+import { shownArguments } from '../../tool-calls/results/shown-arguments.ts';
 
 export type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 export type CallPart = AssistantPart & { type: 'tool-call' };
@@ -48,8 +50,21 @@ export function keyOfEnd(turnId: string): string {
   return `${Context.current().info.workflowExecution?.runId ?? ''}/turn.finished/${turnId}`;
 }
 
-export function stepFinished({ turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>, usage: Usage): NewEvent {
+function stepFinished({ turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>, usage: Usage): NewEvent {
   return { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } }, key: `step.finished/${stepId}` };
+}
+
+/** The events that a step is finished and which calls were requested: each is logged once. `arguments`: those that the call runs with. */
+export function describeStep(
+  { turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>,
+  usage: Usage,
+  calls: (Pick<ProposedCall, 'callId' | 'tool' | 'decision' | 'why'> & { arguments: JsonObject })[],
+): NewEvent[] {
+  const requested = calls.map(({ callId, tool, arguments: given, decision, why }): NewEvent => {
+    const data = { callId, tool, ...shownArguments(given), decision, why };
+    return { type: 'tool.requested', turnId, stepId, data, key: `tool.requested/${callId}` };
+  });
+  return [stepFinished({ turnId, stepId }, usage), ...requested];
 }
 
 export function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {
