@@ -13,6 +13,7 @@ import { clocks } from './scenarios/clocks.ts';
 import { cuts } from './scenarios/cuts.ts';
 import { disks } from './scenarios/disks.ts';
 import { hosts } from './scenarios/hosts.ts';
+import { interruptedCuts } from './scenarios/interrupted-cuts.ts';
 import { interrupts } from './scenarios/interrupts.ts';
 import { kills } from './scenarios/kills.ts';
 import { memory } from './scenarios/memory.ts';
@@ -22,7 +23,7 @@ import { soak } from './scenarios/soak.ts';
 import { createVerdict, RULES, summaryOf } from './verdict.ts';
 import { forgetOtherInstallations, openWorld, type World } from './world.ts';
 
-const SCENARIOS: Record<string, Scenario> = { kills, cuts, pauses, interrupts, slips, hosts, disks, memory, clocks, soak };
+const SCENARIOS: Record<string, Scenario> = { kills, cuts, pauses, interrupts, 'interrupted-cuts': interruptedCuts, slips, hosts, disks, memory, clocks, soak };
 const DEFAULT = ['kills', 'cuts'];
 /** Beyond the minutes: conversations that are under way end, and all is counted. */
 const ENDING_MS = 8 * 60_000;

@@ -60,6 +60,8 @@ export interface SandboxChange {
   containerId?: string;
   /** Drawn for a container that is to be made, or was made and was not started: all others are superseded. The row has no `containerId` then unless it is given. */
   fence?: number;
+  /** Changes nothing when the row has another number: since it was read, it was removed, and made again with the same id and generation. */
+  seenFence?: number;
   lost?: string;
   /** Stores the current time as `filesLostAt`. */
   filesLost?: boolean;

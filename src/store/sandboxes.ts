@@ -30,7 +30,7 @@ const KEPT = `case when $3 in ('hibernated', 'stopped', 'lost') then coalesce($1
  * When a sandbox runs again after a loss, a note for the model is added to the newest turn of the transcript, whatever caused the wake.
  */
 const CHANGE = changing(`before as (
-    select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 for update
+    select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 and fence = coalesce($13, fence) for update
   )`);
 
 /** The same, while the host in the row is given up. Its row is locked, so that it comes back either before this change, which then fails, or after it. */
@@ -143,7 +143,7 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       const rows = await database.query<SandboxSqlRow>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
-    change: (sandboxId, generation, change) => changed('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change)]),
+    change: (sandboxId, generation, change) => changed('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change), change.seenFence ?? null]),
     takeOver: (sandboxId, generation, change, lostAfterMs) =>
       changed('sandboxes.takeOver', TAKE_OVER, [sandboxId, generation, ...changeValues(change), lostAfterMs]),
     hold: (sandboxId, mode, work) => database.withLock(`sandbox ${sandboxId}`, mode, async () => work(await one('sandboxes.get', ONE, [sandboxId]))),

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cutOff, lose } from '../break-ways.ts';
 import { measureRecovery, type Recovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
-import { between, oneOf } from '../random.ts';
+import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
+import { seconds } from '../seconds.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import type { World } from '../world.ts';
 
@@ -11,8 +13,6 @@ const CONVERSATION_LIMIT_MS = 300_000;
 const QUIET_MS = [2_000, 6_000] as const;
 /** Short outages fall between two attempts; long ones exceed time limits. */
 const OUTAGES_MS = [1_000, 3_000, 10_000, 30_000] as const;
-const MOST_DROPS = 6;
-const DROP_LIMIT_MS = 10_000;
 const RECOVERY_LIMIT_MS = 10_000;
 
 export const cuts: Scenario = {
@@ -49,39 +49,14 @@ async function breakAtRandom(world: World, over: AbortSignal, say: Run['say']): 
     await sleep(between(random.faults, ...QUIET_MS), undefined, { signal: over }).catch(() => undefined);
     if (over.aborted) break;
     if (random.faults() < 0.5) await lose(world, say);
-    else outages.push(await cutOff(world, say));
+    else outages.push(await cutOffAndRecover(world, say));
   }
   return { outages, drops: ways.postgres.dropped() + ways.temporal.dropped() };
 }
 
-/** Some connections, one after the other, as their clients speak. */
-async function lose({ random, ways }: World, say: Run['say']): Promise<void> {
-  const server = oneOf(random.faults, ['postgres', 'temporal'] as const);
-  const when = oneOf(random.faults, ['before', 'after'] as const);
-  const count = 1 + Math.floor(random.faults() * MOST_DROPS);
-  const before = ways[server].dropped();
-  for (let number = 0; number < count; number += 1) {
-    ways[server].dropNext(when);
-    await sleep(between(random.faults, 0, 300));
-  }
-  for (const end = Date.now() + DROP_LIMIT_MS; ways[server].dropped() < before + count && Date.now() < end;) await sleep(20);
-  say(`${ways[server].dropped() - before} connections to ${server} were lost ${when} a message was received`);
-}
-
-async function cutOff(world: World, say: Run['say']): Promise<Outage> {
-  const { random, ways } = world;
-  const servers = oneOf(random.faults, [['postgres'], ['temporal'], ['postgres', 'temporal']] as const);
-  const how = oneOf(random.faults, ['cut', 'silence'] as const);
-  const lengthMs = oneOf(random.faults, OUTAGES_MS);
-  for (const server of servers) ways[server][how]();
-  await sleep(lengthMs);
-  for (const server of servers) ways[server].heal();
-  const what = `a ${how} of ${seconds(lengthMs)} of ${servers.join(' and ')}`;
+async function cutOffAndRecover(world: World, say: Run['say']): Promise<Outage> {
+  const what = await cutOff(world, OUTAGES_MS);
   const recovery = await measureRecovery(world);
   say(`${what}: ${seconds(recovery.newMs)} until a new conversation was answered, ${seconds(recovery.oldMs)} until all that were under way went on`);
   return { what, ...recovery };
-}
-
-function seconds(milliseconds: number): string {
-  return `${(milliseconds / 1000).toFixed(1)} s`;
 }

@@ -10,6 +10,7 @@ import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
+import { seconds } from '../seconds.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import type { World } from '../world.ts';
 
@@ -115,8 +116,4 @@ async function useUpLog({ records }: World): Promise<void> {
     );
     if (isAway) return;
   }
-}
-
-function seconds(milliseconds: number): string {
-  return `${(milliseconds / 1000).toFixed(1)} s`;
 }

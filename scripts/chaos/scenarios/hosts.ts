@@ -6,6 +6,7 @@ import { problemsWithLosses } from '../hosts/problems-with-losses.ts';
 import { play } from '../play.ts';
 import { between, oneOf } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
+import { seconds } from '../seconds.ts';
 import type { World } from '../world.ts';
 
 const LANES = 4;
@@ -101,8 +102,4 @@ async function untilSingle(world: World, all: readonly ChaosHost[]): Promise<num
   const since = () => performance.now() - begun;
   while ((await superseded(world, all)).length > 0 && since() <= SINGLE_AFTER_MS) await sleep(200);
   return since();
-}
-
-function seconds(milliseconds: number): string {
-  return `${(milliseconds / 1000).toFixed(1)} s`;
 }

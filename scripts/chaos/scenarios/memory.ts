@@ -14,6 +14,7 @@ import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
+import { seconds } from '../seconds.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import type { World } from '../world.ts';
 
@@ -149,8 +150,4 @@ async function leftOn({ host }: OwnEngine, { workflows, installation }: World): 
   const isOpen = async () => (await workflows.count(`ExecutionStatus = 'Running'`)).count > 0;
   for (const end = Date.now() + CLOSING_MS; (await isOpen()) || (await things()).length > 0; await sleep(500)) if (Date.now() > end) break;
   return things();
-}
-
-function seconds(milliseconds: number): string {
-  return `${(milliseconds / 1000).toFixed(1)} s`;
 }

@@ -33,11 +33,21 @@ test('of what has begun while turns are interrupted and conversations closed for
   expect(lines.join('\n')).toMatch(/[1-9]\d* conversations were interrupted and closed; [1-9]\d* workers/);
 }, 500_000);
 
+test('so it has while Postgres and Temporal are cut off for a minute', async () => {
+  const { code, lines } = await chaos('interrupted-cuts', '--seed', '7', '--minutes', '1', '--program', await builtCommandLine());
+  expect({ code, broken: lines.filter((line) => line.includes('BROKEN')), end: lines.at(-1) }).toEqual({
+    code: 0,
+    broken: [],
+    end: 'interrupted-cuts: all rules hold',
+  });
+  expect(lines.join('\n')).toMatch(/[1-9]\d* conversations were interrupted and closed; there were [1-9]\d* outages, and [1-9]\d* connections were lost/);
+}, 500_000);
+
 test('what cannot be used is said, before anything is started', async () => {
   expect(await chaos('nothing')).toEqual({
     code: 2,
     lines: [''],
-    stderr: 'there is no scenario "nothing": use kills, cuts, pauses, interrupts, slips, hosts, disks, memory, clocks, soak',
+    stderr: 'there is no scenario "nothing": use kills, cuts, pauses, interrupts, interrupted-cuts, slips, hosts, disks, memory, clocks, soak',
   });
   expect(await chaos('--seed', 'x')).toEqual({ code: 2, lines: [''], stderr: '--seed: "x" cannot be used' });
   expect(await chaos('--minutes', '0')).toEqual({ code: 2, lines: [''], stderr: '--minutes: "0" cannot be used' });

@@ -100,9 +100,13 @@ export class FakeDatabase {
     this.rows.set(sandboxId, rest);
   }
 
-  #change(sandboxId: string, generation: number, { lost: _lost, filesLost: _filesLost, promisedFor, ...change }: SandboxChange): SandboxRow | undefined {
+  #change(
+    sandboxId: string,
+    generation: number,
+    { lost: _lost, filesLost: _filesLost, promisedFor, seenFence, ...change }: SandboxChange,
+  ): SandboxRow | undefined {
     const row = this.rows.get(sandboxId);
-    if (row?.generation !== generation) return undefined;
+    if (row?.generation !== generation || (seenFence ?? row.fence) !== row.fence) return undefined;
     const { archive: _archive, paused: _paused, promised, containerId, ...rest } = row;
     const kept = containerId === undefined || change.fence !== undefined ? {} : { containerId };
     const changed = {

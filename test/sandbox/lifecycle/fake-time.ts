@@ -4,6 +4,8 @@ interface Timer {
   act: () => void;
 }
 
+/** Virtual. Longer than everything that an operation may wait for: the patience with an engine, the silence of a stream or of a host. */
+const LIMIT_MS = 900_000;
 /** Any date: what was last done at 0 was long ago. */
 const BEGAN_MS = 1_000_000_000_000;
 
@@ -50,5 +52,15 @@ export class FakeTime {
     Object.assign(globalThis, { setTimeout: this.#real.setTimeout, clearTimeout: this.#real.clearTimeout });
     performance.now = this.#real.now;
     Date.now = this.#real.date;
+  }
+}
+
+/** Time passes only when nothing else is left to do, so that each order of events is one of its own. */
+export async function until(time: FakeTime, isOver: () => boolean): Promise<void> {
+  const endMs = time.nowMs + LIMIT_MS;
+  for (;;) {
+    await time.settle();
+    if (isOver()) return;
+    if (time.nowMs > endMs || !time.pass()) throw new Error(`not within ${LIMIT_MS} ms`);
   }
 }

@@ -12,6 +12,7 @@ import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { FakeFiles } from './backup/fake-backups.ts';
 import { FakeDatabase } from './fake-database.ts';
+import { Faults, refusable, whileConnected } from './fake-faults.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
 
 interface Container {
@@ -33,13 +34,11 @@ export interface FakeWorker {
 }
 
 /** The engine of a host, a database and a blob store that several workers share; hosts may share a database. What they do happens in an order that `latency` decides. */
-export class FakeWorld {
+export class FakeWorld extends Faults {
   readonly containers = new Map<string, Container>();
   readonly volumes = new Map<string, FakeVolume>();
   readonly rows: Map<string, SandboxRow>;
   readonly hostId: string;
-  /** Whether this host does not reach the database. */
-  isCutOff = false;
   readonly #database: FakeDatabase;
   readonly #latency: () => number;
   #ids = 0;
@@ -48,6 +47,7 @@ export class FakeWorld {
   readonly trace: string[] = [];
 
   constructor(latency: () => number, { hostId = 'fake-host', database = new FakeDatabase() } = {}) {
+    super();
     this.#latency = latency;
     this.hostId = hostId;
     this.#database = database;
@@ -84,7 +84,7 @@ export class FakeWorld {
         release();
       }
     };
-    const connected = this.#whileConnected({
+    const connected = whileConnected(this, {
       sandboxes: { ...this.#database.sandboxes(), hold },
       hosts: this.#database.hosts(),
       backups: this.#database.backups.queries(),
@@ -102,7 +102,7 @@ export class FakeWorld {
       config: { ...loadConfig(), LONGSHORE_INSTALLATION: 'fake', LONGSHORE_HOST_ID: this.hostId, LONGSHORE_COPY_CHECKPOINTS: 'no' },
       store: store as unknown as DockerSandboxesOptions['store'],
       log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
-      engine: slowly(this.#engine()),
+      engine: slowly(refusable(this, this.#engine())),
       // What works in threads of its own would come to its end at another moment each time.
       compress: () => new PassThrough(),
     });
@@ -116,21 +116,6 @@ export class FakeWorld {
         return isDead;
       },
     };
-  }
-
-  /** Statements fail while the host is cut off from the database. */
-  #whileConnected<T extends Record<string, object>>(families: T): T {
-    const connected = (family: object) =>
-      Object.fromEntries(
-        Object.entries(family).map(([name, query]: [string, (...args: unknown[]) => unknown]) => [
-          name,
-          async (...args: unknown[]) => {
-            if (this.isCutOff) throw failure('POSTGRES_UNAVAILABLE', { problem: 'this host is cut off' });
-            return query(...args);
-          },
-        ]),
-      );
-    return Object.fromEntries(Object.entries(families).map(([name, family]) => [name, connected(family)])) as T;
   }
 
   container(name: string): Container | undefined {

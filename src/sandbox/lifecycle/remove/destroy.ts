@@ -30,7 +30,7 @@ export async function destroy(context: DockerContext, sandboxId: string): Promis
     sandboxId,
     containerName: containerNameOf(installation, sandboxId),
     volumeName: row === 'none' ? volumeNameOf(installation, sandboxId) : row.volumeName,
-    ...(row !== 'none' && row.containerId !== undefined && { containerId: row.containerId }),
+    ...(row !== 'none' && { fence: row.fence, ...(row.containerId !== undefined && { containerId: row.containerId }) }),
   });
   if (row !== 'none' && row.archive !== undefined) await removeBlobs(context, row.archive);
   if (row !== 'none') await removeBackup(context, (await context.backups.drop(sandboxId)) ?? { parts: [] });

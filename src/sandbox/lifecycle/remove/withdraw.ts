@@ -10,13 +10,14 @@ import { removeContents } from './remove-contents.ts';
  * @param found the row as the open found it, before it had a container
  */
 export async function withdraw(context: DockerContext, found: SandboxRow): Promise<void> {
-  const { inTurn, log } = context;
+  const { inTurn, rows, log } = context;
   const { sandboxId } = found;
   let isOurs: boolean | undefined;
   const remove = () =>
     inTurn(sandboxId, async () => {
       isOurs = isOurs === true || (await withdrawRow(context, found));
-      if (isOurs) await removeContents(context, found);
+      // What a later open has made has the same names, and what is left of this one it takes over or removes.
+      if (isOurs && (await rows.get(sandboxId)) === undefined) await removeContents(context, found);
     });
   await cleanUp(remove, { log, what: 'what a refused open has made', sandboxId });
   // The database is unavailable. Without a conversation no other caller knows the id, and the row expires.
@@ -45,10 +46,9 @@ async function withdrawRow(context: DockerContext, found: SandboxRow): Promise<b
   return isUnused(context, found, now) && (await rows.withdraw(found.sandboxId, now.generation));
 }
 
-function isUnused({ work, connections }: DockerContext, found: SandboxRow, now: SandboxRow): boolean {
+function isUnused({ work }: DockerContext, found: SandboxRow, now: SandboxRow): boolean {
   if (now.state === 'creating') return now.generation === found.generation;
-  // A generation of one more and `running`: it was started, and did not answer.
-  if (now.state !== 'running' || now.generation !== found.generation + 1 || work.isUnderWay(found.sandboxId)) return false;
-  // When this process is about to end, another process continues with the sandbox of a conversation.
-  return found.conversationId === undefined || !connections.isClosed();
+  // It was started, and did not answer. Other processes know the sandbox of a conversation, and may use it by now; it goes on with the next attempt.
+  const isKnownHereAlone = found.conversationId === undefined && !work.isUnderWay(found.sandboxId);
+  return now.state === 'running' && now.generation === found.generation + 1 && isKnownHereAlone;
 }

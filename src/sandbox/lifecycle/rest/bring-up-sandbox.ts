@@ -225,7 +225,7 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
 
 async function settle(context: DockerContext, row: SandboxRow, change: { containerId?: string; lost?: string }): Promise<BroughtUp | undefined> {
   const { rows, log } = context;
-  const changed = await rows.change(row.sandboxId, row.generation, { state: 'running', ...change });
+  const changed = await rows.change(row.sandboxId, row.generation, { state: 'running', seenFence: row.fence, ...change });
   if (changed === undefined) {
     // Destroyed while its container was being made: the caller that destroyed it may have found no container to remove.
     if ((await rows.get(row.sandboxId))?.state === 'destroyed') await destroy(context, row.sandboxId);

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import type { FakeDatabase } from '../fake-database.ts';
-import { FakeTime } from '../fake-time.ts';
-import { type Host, ID, OWNER, twoHosts, until } from '../fence/hosts.ts';
+import { FakeTime, until } from '../fake-time.ts';
+import { type Host, ID, OWNER, twoHosts } from '../fence/hosts.ts';
 
 const VERBS = [
   'open',

@@ -1,13 +1,11 @@
 import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import type { FakeTime } from '../fake-time.ts';
+import { until, type FakeTime } from '../fake-time.ts';
 import { FakeDatabase } from '../fake-database.ts';
 import { FakeWorld, type FakeWorker } from '../fake-world.ts';
 
 export const ID = 'sbx_1';
 export const OWNER = { sandboxId: ID, tenantId: 'tenant' };
-/** Virtual. Longer than everything that an operation may wait for. */
-const LIMIT_MS = 900_000;
 
 /** A host with the worker that runs there now; another one takes the place of a worker that died. */
 export class Host {
@@ -55,15 +53,5 @@ export function noteNumbers(hosts: Host[], seen: Map<string, string>): void {
       if ((seen.get(number) ?? id) !== id) throw new Error(`two containers have number ${number}: ${seen.get(number)} and ${id}`);
       seen.set(number, id);
     }
-  }
-}
-
-/** Time passes only when nothing else is left to do. */
-export async function until(time: FakeTime, isOver: () => boolean): Promise<void> {
-  const endMs = time.nowMs + LIMIT_MS;
-  for (;;) {
-    await time.settle();
-    if (isOver()) return;
-    if (time.nowMs > endMs || !time.pass()) throw new Error(`not within ${LIMIT_MS} ms`);
   }
 }

@@ -2,8 +2,9 @@ import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
 import type { FakeDatabase } from '../fake-database.ts';
-import { FakeTime } from '../fake-time.ts';
-import { type Host, ID, noteNumbers, OWNER, twoHosts, until } from './hosts.ts';
+import { Faults, type Loss } from '../fake-faults.ts';
+import { FakeTime, until } from '../fake-time.ts';
+import { type Host, ID, noteNumbers, OWNER, twoHosts } from './hosts.ts';
 
 const VERBS = ['open', 'open', 'run', 'run', 'long', 'cut', 'cut', 'mend', 'reap', 'restart'] as const;
 const ALLOWED = new Set([
@@ -14,6 +15,7 @@ const ALLOWED = new Set([
   'SANDBOX_NOT_FOUND',
   'EXEC_NOT_FOUND',
   'DETACHED',
+  'DOCKER_FAILED',
   'POSTGRES_UNAVAILABLE',
 ]);
 
@@ -51,11 +53,13 @@ async function act({ verb, host: number }: Step, index: number, hosts: Host[]): 
 }
 
 /** What the two hosts have done, with the time at which a sandbox was taken over. */
-async function play(steps: Step[], latencies: number[]): Promise<FakeDatabase['moves']> {
+async function play(steps: Step[], latencies: number[], refusals: boolean[] = [], losses: Loss[] = []): Promise<FakeDatabase['moves']> {
   using time = new FakeTime();
   const { database, hosts, run } = twoHosts(time, latencies);
   for (const host of hosts) await run(keep(host));
   await run(hosts[0]!.open());
+  const [toRefuse, toLose] = [[...refusals], [...losses]];
+  for (const { world } of hosts) Object.assign(world, { refuses: () => toRefuse.shift() === true, loses: () => toLose.shift() });
   const open = new Set<number>();
   const errors: unknown[] = [];
   const seen = new Map<string, string>();
@@ -74,7 +78,7 @@ async function play(steps: Step[], latencies: number[]): Promise<FakeDatabase['m
   );
   setTimeout(() => {
     isLast = true;
-    for (const { world } of hosts) world.isCutOff = false;
+    for (const { world } of hosts) Object.assign(world, new Faults());
   }, lastMs + 1);
   await until(time, () => {
     noteNumbers(hosts, seen);
@@ -146,4 +150,13 @@ test('whenever hosts are cut off from the database and come back: nothing begins
     { numRuns: RUNS, seed: SEED },
   );
   expect(taken).toBeGreaterThan(0);
+}, 600_000);
+
+test('so it is when an engine refuses some of what it is asked, and connections to the database are lost', async () => {
+  const refusals = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(false) }, fc.constant(true)), { minLength: 1, maxLength: 40 });
+  const losses = fc.array(fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, fc.constantFrom('before' as const, 'after' as const)), { maxLength: 80 });
+  await fc.assert(
+    fc.asyncProperty(steps, latency, refusals, losses, async (played, latencies, refused, lost) => void (await play(played, latencies, refused, lost))),
+    { numRuns: RUNS, seed: SEED },
+  );
 }, 600_000);

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
 import type { FakeDatabase } from '../fake-database.ts';
-import { FakeTime } from '../fake-time.ts';
-import { type Host, ID, noteNumbers, OWNER, twoHosts, until } from './hosts.ts';
+import { FakeTime, until } from '../fake-time.ts';
+import { type Host, ID, noteNumbers, OWNER, twoHosts } from './hosts.ts';
 
 const VERBS = ['open', 'run', 'run', 'run', 'archive', 'stop', 'move', 'move', 'reap', 'die'] as const;
 /** Two hosts race for one sandbox here, as they do where their workers poll one task queue: each may be told that it is not the one. */

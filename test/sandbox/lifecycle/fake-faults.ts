@@ -1,0 +1,51 @@
+import { failure } from '../../../src/contracts/errors.ts';
+import type { Engine } from '../../../src/sandbox/engine/engine.ts';
+
+/** A connection is lost before the database gets a statement, or before its answer comes back. */
+export type Loss = 'before' | 'after' | undefined;
+
+type Calls = Record<string, (...args: unknown[]) => unknown>;
+
+const LOST = failure('POSTGRES_UNAVAILABLE', { problem: 'the connection was lost' });
+/** What an engine with a full disk may refuse; it still shows what there is. */
+const REFUSABLE = ['create', 'createAttached', 'start', 'removeContainer', 'removeVolume', 'openBridge'] as const;
+
+/** What goes wrong on a host; it may be set at any time. */
+export class Faults {
+  /** Whether this host does not reach the database. */
+  isCutOff = false;
+  /** Whether the engine refuses what it is asked next. */
+  refuses: () => boolean = () => false;
+  /** Whether the connection of the next statement is lost. */
+  loses: () => Loss = () => undefined;
+}
+
+export function refusable(faults: Faults, engine: Engine): Engine {
+  const calls = engine as unknown as Calls;
+  const changes = REFUSABLE.map((action) => [
+    action,
+    async (...args: unknown[]) => {
+      if (faults.refuses()) throw failure('DOCKER_FAILED', { action, problem: 'no space left on device' });
+      return calls[action]!(...args);
+    },
+  ]);
+  return { ...engine, ...Object.fromEntries(changes) };
+}
+
+export function whileConnected<T extends Record<string, object>>(faults: Faults, families: T): T {
+  const connected = (family: object) =>
+    Object.fromEntries(
+      Object.entries(family as Calls).map(([name, query]) => [
+        name,
+        async (...args: unknown[]) => {
+          if (faults.isCutOff) throw failure('POSTGRES_UNAVAILABLE', { problem: 'this host is cut off' });
+          const lost = faults.loses();
+          if (lost === 'before') throw LOST;
+          const result = await query(...args);
+          if (lost === 'after') throw LOST;
+          return result;
+        },
+      ]),
+    );
+  return Object.fromEntries(Object.entries(families).map(([name, family]) => [name, connected(family)])) as T;
+}

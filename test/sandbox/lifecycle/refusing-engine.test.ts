@@ -1,0 +1,76 @@
+import * as fc from 'fast-check';
+import { isFailure } from '../../../src/contracts/errors.ts';
+import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
+import type { Loss } from './fake-faults.ts';
+import { FakeTime, until } from './fake-time.ts';
+import { FakeWorld } from './fake-world.ts';
+
+const OWNER = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'tenant' };
+const PASSING: string[] = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];
+/** Virtual. */
+const RETRY_MS = 300;
+const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 60);
+const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 4711);
+
+/** Until it succeeds, as the attempts at a call do. */
+async function untilDone<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isFailure(error) || !PASSING.includes(error.code)) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+/** Returns what the open said of a loss, and how the command ended. */
+async function work(sandboxes: Sandboxes, number: number): Promise<object> {
+  const { handle, lost } = await untilDone(() => sandboxes.open(OWNER, {}));
+  const { status } = await untilDone(() => handle.run('work 3000', { execId: `e${number}` }));
+  return { lost, status };
+}
+
+async function play(begunAtMs: number[], refusals: boolean[], losses: Loss[], latencies: number[]): Promise<void> {
+  using time = new FakeTime();
+  let drawn = 0;
+  const world = new FakeWorld(() => latencies[(drawn += 1) % latencies.length] ?? 1);
+  const left = [...refusals];
+  world.refuses = () => left.shift() === true;
+  const toLose = [...losses];
+  world.loses = () => toLose.shift();
+  const workers = [world.worker(), world.worker()];
+  const results = begunAtMs.map(async (atMs, number) => {
+    await new Promise((resolve) => setTimeout(resolve, atMs));
+    return work(workers[number % 2]!.sandboxes, number);
+  });
+  const all = Promise.allSettled(results);
+  let isOver = false;
+  void all.then(() => (isOver = true));
+  await until(time, () => isOver);
+  const ended = (await all).map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason)));
+  expect(ended).toEqual(begunAtMs.map(() => ({ lost: undefined, status: 'exited' })));
+}
+
+const latency = fc.array(fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 1, max: 8 }) }, { weight: 1, arbitrary: fc.integer({ min: 20, max: 400 }) }), {
+  minLength: 20,
+  maxLength: 60,
+});
+
+const begun = fc.array(fc.integer({ min: 0, max: 1500 }), { minLength: 2, maxLength: 4 });
+const refusals = fc.array(fc.boolean(), { minLength: 2, maxLength: 25 });
+const losses = fc.array(fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, fc.constantFrom('before' as const, 'after' as const)), { maxLength: 30 });
+
+test('what a refused open removes is never that of an open that came after it', async () => {
+  await fc.assert(
+    fc.asyncProperty(begun, refusals, latency, (begunAtMs, refused, latencies) => play(begunAtMs, refused, [], latencies)),
+    { numRuns: RUNS, seed: SEED },
+  );
+});
+
+test('nor is it when the connection to the database is lost before or after a statement', async () => {
+  await fc.assert(
+    fc.asyncProperty(begun, refusals, losses, latency, (begunAtMs, refused, lost, latencies) => play(begunAtMs, refused, lost, latencies)),
+    { numRuns: RUNS, seed: SEED },
+  );
+});
