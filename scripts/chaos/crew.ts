@@ -1,6 +1,6 @@
 import { oneOf, type Random } from './random.ts';
 import { namesBelow, startProcess, type Launch, type OwnProcess, type ProcessKind } from './processes.ts';
-import type { Address } from './way.ts';
+import type { Address } from './faults/way.ts';
 
 /** The workers and services of an installation. Where `spares` is true, one more of each waits to take the place of one that is killed. */
 export interface Crew extends AsyncDisposable {

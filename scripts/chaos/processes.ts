@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { factsOf, isGone, nameProcess } from '../../src/platform/process-identity.ts';
-import type { Address } from './way.ts';
+import type { Address } from './faults/way.ts';
 
 export type ProcessKind = 'worker' | 'service';
 

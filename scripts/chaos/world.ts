@@ -16,7 +16,7 @@ import type { Launch } from './processes.ts';
 import { randomFrom, type Random } from './random.ts';
 import { openRecords, type Records } from './records.ts';
 import type { Verdict } from './verdict.ts';
-import { openWay, type Address, type Way } from './way.ts';
+import { openWay, type Address, type Way } from './faults/way.ts';
 import { writeAgents } from './write-agents.ts';
 
 export interface WorldOptions {

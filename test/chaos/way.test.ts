@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { openWay, type Way } from '../../scripts/chaos/way.ts';
+import { openWay, type Way } from '../../scripts/chaos/faults/way.ts';
 
 /** Says back what it hears, and remembers it. */
 async function openEcho(): Promise<{ server: Server; heard: string[]; port: number }> {

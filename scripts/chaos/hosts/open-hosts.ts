@@ -2,7 +2,7 @@ import { createEngine } from '../../../src/sandbox/engine/docker/engine.ts';
 import type { OwnedThing } from '../../../src/sandbox/engine/engine.ts';
 import { createOwnEngine, type OwnEngine } from '../../own-engine.ts';
 import { namesBelow, startProcess, type OwnProcess } from '../processes.ts';
-import { openWay, type Way } from '../way.ts';
+import { openWay, type Way } from '../faults/way.ts';
 import type { World } from '../world.ts';
 
 /** The shortest that the setting takes. */

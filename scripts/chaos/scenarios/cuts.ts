@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cutOff, lose } from '../break-ways.ts';
+import { cutOff, lose } from '../faults/break-ways.ts';
 import { measureRecovery, type Recovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';

@@ -3,7 +3,7 @@ import { play } from '../play.ts';
 import { between, oneOf, type Random } from '../random.ts';
 import type { Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
-import type { Disturbance } from '../way.ts';
+import type { Disturbance } from '../faults/way.ts';
 
 const LANES = 8;
 const CONVERSATIONS = 500;

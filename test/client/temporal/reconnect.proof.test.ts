@@ -1,6 +1,6 @@
 import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { openWay } from '../../../scripts/chaos/way.ts';
+import { openWay } from '../../../scripts/chaos/faults/way.ts';
 import { createTemporalLink } from '../../../src/client/temporal/temporal.ts';
 import { readEncryptionKeys } from '../../../src/platform/encryption-keys.ts';
 

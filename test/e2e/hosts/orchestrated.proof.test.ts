@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { openWay, type Way } from '../../../scripts/chaos/way.ts';
+import { openWay, type Way } from '../../../scripts/chaos/faults/way.ts';
 import { builtCommandLine } from '../../support/built-programs.ts';
 import { createTestDatabase } from '../../support/databases.ts';
 import { install, resultsOf, until, untilEvent } from '../support.ts';

@@ -1,4 +1,4 @@
-import { openWay } from '../../../scripts/chaos/way.ts';
+import { openWay } from '../../../scripts/chaos/faults/way.ts';
 import { install, resultsOf, until, untilEvent } from '../support.ts';
 import { LOST, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
 

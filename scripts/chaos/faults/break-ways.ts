@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { between, oneOf } from './random.ts';
-import type { Run } from './scenario.ts';
-import { seconds } from './seconds.ts';
-import type { World } from './world.ts';
+import { between, oneOf } from '../random.ts';
+import type { Run } from '../scenario.ts';
+import { seconds } from '../seconds.ts';
+import type { World } from '../world.ts';
 
 const MOST_DROPS = 6;
 const DROP_LIMIT_MS = 10_000;
