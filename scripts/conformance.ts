@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const backend = process.argv[2] ?? 'docker';
 const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
-const environment = { ...process.env, LONGSHORE_CONFORMANCE_BACKEND: backend };
+const environment = { ...process.env, LONGSHORE_CONFORMANCE_BACKEND: backend, LONGSHORE_TEST_PROOFS: 'too' };
 const child = spawn(process.execPath, ['--experimental-vm-modules', '--no-warnings', jest, 'test/sandbox/conformance', ...process.argv.slice(3)], {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
   env: environment,

@@ -9,7 +9,7 @@ const OWNER = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'tenant'
 const PASSING: string[] = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];
 /** Virtual. */
 const RETRY_MS = 300;
-const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 60);
+const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 15);
 const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 4711);
 
 /** Until it succeeds, as the attempts at a call do. */

@@ -24,8 +24,8 @@ import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from '
 const CALL_TIMEOUT_MS = 60_000;
 /** The same for calls that write or read the memory of a sandbox. */
 const MEMORY_TIMEOUT_MS = 300_000;
-/** Retries every 10 ms for one second until the supervisor listens. Ends 0.1 s after either side has closed. */
 const LONGEST_LOOK_MS = 20;
+/** Retries every 10 ms for one second until the supervisor listens. Ends 0.1 s after either side has closed. */
 const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];
 
 const STANDARD_SOCKET = 'unix:///var/run/docker.sock';
@@ -76,7 +76,7 @@ export function createEngine(host: string | undefined): Engine {
     hasQuotas: once(() => hasQuotas(calls)),
     volumeExists: (volume) => volumeExists(calls, volume),
     removeVolume: (volume) => removeVolume(calls, volume),
-    openBridge: (container) => openBridge(calls, streams, container),
+    openBridge: (container, when = 'begun') => openBridge(calls, streams, container, when),
     containersOf: (installation) => containersOf(calls, installation),
     volumesOf: (installation) => volumesOf(calls, installation),
     imageId: (image) => imageId(calls, image),
@@ -153,7 +153,7 @@ async function untilBegun(exec: Docker.Exec): Promise<void> {
   }
 }
 
-async function openBridge(calls: Docker, streams: Docker, container: string): Promise<Duplex | undefined> {
+async function openBridge(calls: Docker, streams: Docker, container: string, when: 'begun' | 'asked'): Promise<Duplex | undefined> {
   return mapped(`reach the supervisor of container ${container}`, async () => {
     try {
       const exec = await calls.getContainer(container).exec({
@@ -171,7 +171,7 @@ async function openBridge(calls: Docker, streams: Docker, container: string): Pr
       const ignore = (): void => undefined;
       socket.on('error', ignore);
       try {
-        await untilBegun(exec);
+        if (when === 'begun') await untilBegun(exec);
       } catch (error) {
         socket.destroy();
         throw error;

@@ -76,7 +76,6 @@ export interface Connections {
   closeUnlessUsed(sandboxId: string): void;
   /** Closes all connections and refuses new ones. Resolves when all are closed and their egress decisions are reported. */
   closeAll(): Promise<void>;
-  isClosed(): boolean;
 }
 
 export function createConnections(deps: ConnectionDeps): Connections {
@@ -135,7 +134,6 @@ export function createConnections(deps: ConnectionDeps): Connections {
     fence: (sandboxId) => reached.get(sandboxId),
     lostExecs: async (target) => lostLately(await use(target, (connection) => connection.list())),
     closeAll,
-    isClosed,
   };
 }
 
