@@ -83,10 +83,9 @@ export interface Engine {
   removeVolume(volume: string): Promise<boolean>;
   /**
    * A new byte stream to the supervisor of a running container, as soon as its program has been started there; undefined when the container does not run. It may
-   * break at any time, also before it is used: then it is `destroyed`, and `errored` says why. `asked`: already before the program has been started; what is written waits for
-   * it. Only for a container that nothing freezes meanwhile.
+   * break at any time, also before it is used: then it is `destroyed`, and `errored` says why.
    */
-  openBridge(container: string, when?: 'begun' | 'asked'): Promise<Duplex | undefined>;
+  openBridge(container: string): Promise<Duplex | undefined>;
   containersOf(installation: string): Promise<OwnedThing[]>;
   volumesOf(installation: string): Promise<OwnedThing[]>;
   /** Undefined when the image does not exist. */

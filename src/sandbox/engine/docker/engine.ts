@@ -76,7 +76,7 @@ export function createEngine(host: string | undefined): Engine {
     hasQuotas: once(() => hasQuotas(calls)),
     volumeExists: (volume) => volumeExists(calls, volume),
     removeVolume: (volume) => removeVolume(calls, volume),
-    openBridge: (container, when = 'begun') => openBridge(calls, streams, container, when),
+    openBridge: (container) => openBridge(calls, streams, container),
     containersOf: (installation) => containersOf(calls, installation),
     volumesOf: (installation) => volumesOf(calls, installation),
     imageId: (image) => imageId(calls, image),
@@ -153,7 +153,7 @@ async function untilBegun(exec: Docker.Exec): Promise<void> {
   }
 }
 
-async function openBridge(calls: Docker, streams: Docker, container: string, when: 'begun' | 'asked'): Promise<Duplex | undefined> {
+async function openBridge(calls: Docker, streams: Docker, container: string): Promise<Duplex | undefined> {
   return mapped(`reach the supervisor of container ${container}`, async () => {
     try {
       const exec = await calls.getContainer(container).exec({
@@ -171,7 +171,7 @@ async function openBridge(calls: Docker, streams: Docker, container: string, whe
       const ignore = (): void => undefined;
       socket.on('error', ignore);
       try {
-        if (when === 'begun') await untilBegun(exec);
+        await untilBegun(exec);
       } catch (error) {
         socket.destroy();
         throw error;

@@ -123,8 +123,7 @@ async function confirmed(context: Waking, target: WokenRow, containerId: string,
 /** Waits for the first answer of the supervisor, then removes the checkpoint. */
 async function confirm({ engine, checkpoints, connections, log }: Waking, target: WokenRow, container: string, name: string): Promise<void> {
   const open = async () => {
-    // Its row does not say yet that it runs, so that it is not frozen.
-    const stream = await engine.openBridge(container, 'asked');
+    const stream = await engine.openBridge(container);
     if (stream === undefined) throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: 'its container ended again' });
     return stream;
   };
