@@ -16,12 +16,10 @@ const LOOK_EVERY_MS = 200;
 
 type Wish = (longshore: World['longshore'], id: string) => Promise<unknown>;
 
-const interrupt: Wish = (longshore, id) => longshore.interrupt(id);
-const pause: Wish = (longshore, id) => longshore.pause(id, { mode: 'now' });
 /** What may end a turn, or hold it, in any order. */
 const ALL_WISHES: readonly Wish[] = [
-  interrupt,
-  pause,
+  (longshore, id) => longshore.interrupt(id),
+  (longshore, id) => longshore.pause(id, { mode: 'now' }),
   (longshore, id) => longshore.resume(id),
   (longshore, id) => longshore.cancel(id),
   (longshore, id) => longshore.send(id, 'And this?', { whenBusy: 'interrupt', messageId: makeId('msg', Date.now(), Math.random) }),

@@ -36,6 +36,17 @@ test('a row that is made again under the same id has a higher number than the on
   expect((await store.sandboxes.ensure(newSandbox(sandboxId))).fence).toBeGreaterThan(fence);
 });
 
+test('who has seen a row that was removed since does not change the one that was made again with the same id and generation', async () => {
+  const { sandboxId, generation, fence } = await store.sandboxes.ensure(newSandbox());
+  await store.sandboxes.withdraw(sandboxId, generation);
+  const again = await store.sandboxes.ensure(newSandbox(sandboxId));
+  expect(again.generation).toBe(generation);
+  expect(await store.sandboxes.change(sandboxId, generation, { state: 'running', seenFence: fence, containerId: 'old' })).toBeUndefined();
+  expect(await store.sandboxes.get(sandboxId)).toEqual(again);
+  const running = await store.sandboxes.change(sandboxId, generation, { state: 'running', seenFence: again.fence, containerId: 'new' });
+  expect(running).toMatchObject({ fence: again.fence, containerId: 'new' });
+});
+
 test('in whatever order many workers draw numbers and write them: one of them wins each time, and the number only rises', async () => {
   const step = fc.record({ worker: fc.integer({ min: 0, max: 3 }), act: fc.constantFrom('read', 'write', 'settle') });
   await fc.assert(

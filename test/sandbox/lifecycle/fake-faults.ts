@@ -1,8 +1,22 @@
+import * as fc from 'fast-check';
 import { failure } from '../../../src/contracts/errors.ts';
 import type { Engine } from '../../../src/sandbox/engine/engine.ts';
 
 /** A connection is lost before the database gets a statement, or before its answer comes back. */
-export type Loss = 'before' | 'after' | undefined;
+type Loss = 'before' | 'after' | undefined;
+
+/** Of each thing that is asked for, in order, what becomes of it; all that follows is done. */
+export interface FaultPlan {
+  refusals: boolean[];
+  losses: Loss[];
+}
+
+export const NO_FAULTS: FaultPlan = { refusals: [], losses: [] };
+
+export const faultPlan: fc.Arbitrary<FaultPlan> = fc.record({
+  refusals: fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(false) }, fc.constant(true)), { minLength: 1, maxLength: 40 }),
+  losses: fc.array(fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, fc.constantFrom('before' as const, 'after' as const)), { maxLength: 40 }),
+});
 
 type Calls = Record<string, (...args: unknown[]) => unknown>;
 
@@ -18,6 +32,12 @@ export class Faults {
   refuses: () => boolean = () => false;
   /** Whether the connection of the next statement is lost. */
   loses: () => Loss = () => undefined;
+}
+
+/** What several hosts share is used up by all of them. */
+export function planned({ refusals, losses }: FaultPlan): Pick<Faults, 'refuses' | 'loses'> {
+  const [toRefuse, toLose] = [[...refusals], [...losses]];
+  return { refuses: () => toRefuse.shift() === true, loses: () => toLose.shift() };
 }
 
 export function refusable(faults: Faults, engine: Engine): Engine {

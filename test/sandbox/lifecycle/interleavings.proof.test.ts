@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { isFailure } from '../../../src/contracts/errors.ts';
 import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
-import type { Loss } from './fake-faults.ts';
+import { faultPlan, Faults, NO_FAULTS, planned } from './fake-faults.ts';
 import { FakeTime, until } from './fake-time.ts';
 import { FakeWorld, type FakeWorker } from './fake-world.ts';
 
@@ -80,7 +80,7 @@ const ERRORS: Record<string, string[]> = {
 /** Of an engine that refuses some of what it is asked, and of a database whose connections are lost. */
 const REFUSED = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];
 
-async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc', refusals: boolean[] = [], losses: Loss[] = []): Promise<void> {
+async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc', faults = NO_FAULTS): Promise<void> {
   using time = new FakeTime();
   let drawn = 0;
   const world = new FakeWorld(() => latencies[(drawn += 1) % latencies.length] ?? 1);
@@ -95,10 +95,7 @@ async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc
   const open = async (worker: FakeWorker) => ({ worker, sandboxes: worker.sandboxes, handle: (await run(worker.sandboxes.open(OWNER, { runtime }))).handle });
   const first = await open(workers[0]!);
   const actors = [first, await open(workers[0]!), await open(workers[1]!)];
-  const left = [...refusals];
-  world.refuses = () => left.shift() === true;
-  const toLose = [...losses];
-  world.loses = () => toLose.shift();
+  Object.assign(world, planned(faults));
   const outcomes = steps.map((step, number): Outcome => {
     const actor = actors[step.actor]!;
     const outcome: Outcome = { ...step, number, isDead: () => actor.worker.isDead };
@@ -117,9 +114,8 @@ async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc
   await until(time, isOver).catch(() => {
     throw new Error(`never settled: ${JSON.stringify(outcomes.filter(({ settled, isDead }) => !settled && !isDead()))}; ${JSON.stringify(world.rows.get(ID))}`);
   });
-  world.refuses = () => false;
-  world.loses = () => undefined;
-  judge(steps, outcomes, [...refusals, ...losses].some(Boolean) ? REFUSED : []);
+  Object.assign(world, new Faults());
+  judge(steps, outcomes, faults === NO_FAULTS ? [] : REFUSED);
   // What was refused is asked for again, as callers do.
   for (const { verb, number, settled, isDead } of outcomes) {
     const again = settled && 'error' in settled && isFailure(settled.error) && REFUSED.includes(settled.error.code) && verb in RESTING && !isDead();
@@ -240,13 +236,9 @@ const { die: _die, ...MOST } = ALL;
 test(
   'so they do at an engine that refuses some of what it is asked, and when connections to the database are lost',
   async () => {
-    const refusals = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(false) }, fc.constant(true)), { minLength: 1, maxLength: 40 });
-    const losses = fc.array(fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, fc.constantFrom('before' as const, 'after' as const)), {
-      maxLength: 40,
-    });
     await fc.assert(
-      fc.asyncProperty(stepsOf(MOST), latency, refusals, losses, fc.constantFrom('runc', 'runsc'), (steps, latencies, refused, lost, runtime) =>
-        play(steps, latencies, runtime, refused, lost),
+      fc.asyncProperty(stepsOf(MOST), latency, faultPlan, fc.constantFrom('runc', 'runsc'), (steps, latencies, faults, runtime) =>
+        play(steps, latencies, runtime, faults),
       ),
       { numRuns: RUNS, seed: SEED },
     );

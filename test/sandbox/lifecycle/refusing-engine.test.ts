@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../src/contracts/errors.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
-import type { Loss } from './fake-faults.ts';
+import { faultPlan, planned, type FaultPlan } from './fake-faults.ts';
 import { FakeTime, until } from './fake-time.ts';
 import { FakeWorld } from './fake-world.ts';
 
@@ -9,8 +9,8 @@ const OWNER = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'tenant'
 const PASSING: string[] = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];
 /** Virtual. */
 const RETRY_MS = 300;
-const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 15);
-const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 4711);
+const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 25);
+const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 8);
 
 /** Until it succeeds, as the attempts at a call do. */
 async function untilDone<T>(ask: () => Promise<T>): Promise<T> {
@@ -31,14 +31,11 @@ async function work(sandboxes: Sandboxes, number: number): Promise<object> {
   return { lost, status };
 }
 
-async function play(begunAtMs: number[], refusals: boolean[], losses: Loss[], latencies: number[]): Promise<void> {
+async function play(begunAtMs: number[], faults: FaultPlan, latencies: number[]): Promise<void> {
   using time = new FakeTime();
   let drawn = 0;
   const world = new FakeWorld(() => latencies[(drawn += 1) % latencies.length] ?? 1);
-  const left = [...refusals];
-  world.refuses = () => left.shift() === true;
-  const toLose = [...losses];
-  world.loses = () => toLose.shift();
+  Object.assign(world, planned(faults));
   const workers = [world.worker(), world.worker()];
   const results = begunAtMs.map(async (atMs, number) => {
     await new Promise((resolve) => setTimeout(resolve, atMs));
@@ -58,19 +55,14 @@ const latency = fc.array(fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 1, m
 });
 
 const begun = fc.array(fc.integer({ min: 0, max: 1500 }), { minLength: 2, maxLength: 4 });
-const refusals = fc.array(fc.boolean(), { minLength: 2, maxLength: 25 });
-const losses = fc.array(fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, fc.constantFrom('before' as const, 'after' as const)), { maxLength: 30 });
 
 test('what a refused open removes is never that of an open that came after it', async () => {
   await fc.assert(
-    fc.asyncProperty(begun, refusals, latency, (begunAtMs, refused, latencies) => play(begunAtMs, refused, [], latencies)),
+    fc.asyncProperty(begun, faultPlan, latency, (begunAtMs, { refusals }, latencies) => play(begunAtMs, { refusals, losses: [] }, latencies)),
     { numRuns: RUNS, seed: SEED },
   );
 });
 
 test('nor is it when the connection to the database is lost before or after a statement', async () => {
-  await fc.assert(
-    fc.asyncProperty(begun, refusals, losses, latency, (begunAtMs, refused, lost, latencies) => play(begunAtMs, refused, lost, latencies)),
-    { numRuns: RUNS, seed: SEED },
-  );
+  await fc.assert(fc.asyncProperty(begun, faultPlan, latency, play), { numRuns: RUNS, seed: SEED });
 });

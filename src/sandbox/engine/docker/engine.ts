@@ -24,6 +24,7 @@ import { createVolume, hasQuotas, removeVolume, volumeExists, volumesOf } from '
 const CALL_TIMEOUT_MS = 60_000;
 /** The same for calls that write or read the memory of a sandbox. */
 const MEMORY_TIMEOUT_MS = 300_000;
+/** Between two looks whether a program has begun. */
 const LONGEST_LOOK_MS = 20;
 /** Retries every 10 ms for one second until the supervisor listens. Ends 0.1 s after either side has closed. */
 const BRIDGE_COMMAND = ['socat', '-b', '65536', '-t', '0.1', '-', 'UNIX-CONNECT:/run/longshore/supervisor.sock,retry=100,interval=0.01'];

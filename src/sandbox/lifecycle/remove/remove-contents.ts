@@ -12,8 +12,8 @@ const REMOVE_PAUSE_MS = 100;
 type Contents = Pick<SandboxRow, 'sandboxId' | 'containerName' | 'containerId' | 'volumeName'> & Partial<Pick<SandboxRow, 'fence'>>;
 
 /**
- * Removes the container and volume of a removed sandbox and closes the connection to it. A container with its name that belongs to another sandbox stays, and so does
- * all that belongs to a newer sandbox with the same id: its container has a higher number.
+ * Removes the container and volume of a removed sandbox and closes the connection to it. A container with its name that belongs to another sandbox stays. When
+ * a newer sandbox with the same id has a container, which has a higher number, its volume stays, too.
  */
 export async function removeContents(
   { engine, connections, log }: Pick<DockerContext, 'engine' | 'connections' | 'log'>,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
 import type { FakeDatabase } from '../fake-database.ts';
-import { Faults, type Loss } from '../fake-faults.ts';
+import { faultPlan, Faults, NO_FAULTS, planned } from '../fake-faults.ts';
 import { FakeTime, until } from '../fake-time.ts';
 import { type Host, ID, noteNumbers, OWNER, twoHosts } from './hosts.ts';
 
@@ -53,13 +53,13 @@ async function act({ verb, host: number }: Step, index: number, hosts: Host[]): 
 }
 
 /** What the two hosts have done, with the time at which a sandbox was taken over. */
-async function play(steps: Step[], latencies: number[], refusals: boolean[] = [], losses: Loss[] = []): Promise<FakeDatabase['moves']> {
+async function play(steps: Step[], latencies: number[], faults = NO_FAULTS): Promise<FakeDatabase['moves']> {
   using time = new FakeTime();
   const { database, hosts, run } = twoHosts(time, latencies);
   for (const host of hosts) await run(keep(host));
   await run(hosts[0]!.open());
-  const [toRefuse, toLose] = [[...refusals], [...losses]];
-  for (const { world } of hosts) Object.assign(world, { refuses: () => toRefuse.shift() === true, loses: () => toLose.shift() });
+  const next = planned(faults);
+  for (const { world } of hosts) Object.assign(world, next);
   const open = new Set<number>();
   const errors: unknown[] = [];
   const seen = new Map<string, string>();
@@ -153,10 +153,8 @@ test('whenever hosts are cut off from the database and come back: nothing begins
 }, 600_000);
 
 test('so it is when an engine refuses some of what it is asked, and connections to the database are lost', async () => {
-  const refusals = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(false) }, fc.constant(true)), { minLength: 1, maxLength: 40 });
-  const losses = fc.array(fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, fc.constantFrom('before' as const, 'after' as const)), { maxLength: 80 });
   await fc.assert(
-    fc.asyncProperty(steps, latency, refusals, losses, async (played, latencies, refused, lost) => void (await play(played, latencies, refused, lost))),
+    fc.asyncProperty(steps, latency, faultPlan, async (played, latencies, faults) => void (await play(played, latencies, faults))),
     { numRuns: RUNS, seed: SEED },
   );
 }, 600_000);
