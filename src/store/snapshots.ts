@@ -1,14 +1,17 @@
 import type { JsonObject } from '../contracts/json.ts';
+import { isDuplicate } from './database/database-failures.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { SandboxArchive, SnapshotFilter, SnapshotRow } from './sandbox-rows.ts';
 
 /** Copies of sandboxes. */
 export interface SnapshotRows {
-  /** False when the sandbox already has a snapshot of that name. */
-  insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume'>): Promise<boolean>;
-  /** Marks it as complete; undefined when it was removed meanwhile. */
-  finish(snapshotId: string, memoryVolume: string | undefined): Promise<SnapshotRow | undefined>;
+  insert(row: Omit<SnapshotRow, 'ready' | 'createdAt' | 'memoryVolume' | 'name'>): Promise<void>;
+  /**
+   * Marks it as complete, and gives it its name, which one that was never finished does not have. Undefined when it was removed meanwhile, `taken` when its sandbox has
+   * a snapshot of that name already.
+   */
+  finish(snapshotId: string, parts: { name?: string; memoryVolume?: string }): Promise<SnapshotRow | 'taken' | undefined>;
   get(snapshotId: string): Promise<SnapshotRow | undefined>;
   /** The oldest first, including unfinished ones. */
   list(filter: SnapshotFilter): Promise<SnapshotRow[]>;
@@ -41,9 +44,8 @@ interface Row {
   created_at: Date;
 }
 
-const INSERT = `insert into snapshots (snapshot_id, sandbox_id, tenant_id, name, host_id, volume_name, options)
-  values ($1, $2, $3, $4, $5, $6, $7) on conflict (sandbox_id, name) do nothing returning snapshot_id`;
-const FINISH = `update snapshots set ready = true, memory_volume = $2 where snapshot_id = $1 returning ${COLUMNS}`;
+const INSERT = 'insert into snapshots (snapshot_id, sandbox_id, tenant_id, host_id, volume_name, options) values ($1, $2, $3, $4, $5, $6)';
+const FINISH = `update snapshots set ready = true, name = $2, memory_volume = $3 where snapshot_id = $1 returning ${COLUMNS}`;
 /** A try at storing one that is not continued for so long has died. */
 const LEASE = `interval '1 minute'`;
 const UNSTORED = 'ready and stored is null and coalesce(storing_until < clock_timestamp(), true)';
@@ -60,13 +62,17 @@ const LIST = `select ${COLUMNS} from snapshots where ($1::text is null or sandbo
 
 export function createSnapshots({ database }: { database: Database }): SnapshotRows {
   return {
-    async insert({ snapshotId, sandboxId, tenantId, name, hostId, volumeName, options }) {
-      const values = [snapshotId, sandboxId, tenantId, name ?? null, hostId, volumeName, toJsonText(options)];
-      return (await database.query('snapshots.insert', INSERT, values)).length > 0;
+    async insert({ snapshotId, sandboxId, tenantId, hostId, volumeName, options }) {
+      await database.query('snapshots.insert', INSERT, [snapshotId, sandboxId, tenantId, hostId, volumeName, toJsonText(options)]);
     },
-    async finish(snapshotId, memoryVolume) {
-      const [row] = await database.query<Row>('snapshots.finish', FINISH, [snapshotId, memoryVolume ?? null]);
-      return row && toSnapshot(row);
+    async finish(snapshotId, { name, memoryVolume }) {
+      try {
+        const [row] = await database.query<Row>('snapshots.finish', FINISH, [snapshotId, name ?? null, memoryVolume ?? null]);
+        return row && toSnapshot(row);
+      } catch (error) {
+        if (isDuplicate(error)) return 'taken';
+        throw error;
+      }
     },
     async get(snapshotId) {
       const [row] = await database.query<Row>('snapshots.get', `select ${COLUMNS} from snapshots where snapshot_id = $1`, [snapshotId]);

@@ -11,7 +11,7 @@ export interface Counted {
   directories: string[];
 }
 
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 30_000;
 const POLL_MS = 25;
 const RECORDS = [
   `select 'sandbox ' || sandbox_id || ' ' || state as line from sandboxes`,

@@ -51,6 +51,15 @@ export interface OwnedThing {
   createdAtMs: number;
 }
 
+/** A container that a call has made or found. */
+export interface Created {
+  id: string;
+  /** Whether this call made it, which is true for one caller only. */
+  isNew: boolean;
+  /** The first stream to its supervisor. */
+  stream?: Duplex;
+}
+
 /**
  * What Longshore needs from a container engine: what every engine can do, and what only some can, in parts that are absent otherwise. All methods are
  * idempotent: a state that exists already is success. Errors are those of the table.
@@ -67,7 +76,7 @@ export interface Engine {
    * The same, and opens the first stream to the supervisor before the container starts. The supervisor answers on it once it runs. Only the caller that made
    * the container gets the stream, because two callers cannot share it.
    */
-  createAttached(spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }>;
+  createAttached(spec: ContainerSpec): Promise<Created>;
   inspect(container: string): Promise<ContainerState | undefined>;
   /** Returns false when the container does not exist. So do `pause` and `unpause`, which also return false when the container does not run. */
   start(container: string): Promise<boolean>;

@@ -63,3 +63,9 @@ export function volumeNameOf(installation: string, sandboxId: string): string {
 export function checkpointName(generation: number): string {
   return `rest-${generation}`;
 }
+
+/** The generation in the name of a checkpoint; undefined when it is not one of those. */
+export function generationOf(checkpoint: string): number | undefined {
+  const digits = /^rest-(\d+)$/.exec(checkpoint)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { isFailure } from '../../../src/contracts/errors.ts';
 import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
-import { faultPlan, Faults, NO_FAULTS, planned } from './fake-faults.ts';
-import { FakeTime, until } from './fake-time.ts';
-import { FakeWorld, type FakeWorker } from './fake-world.ts';
+import { faultPlan, Faults, NO_FAULTS, planned } from './fakes/fake-faults.ts';
+import { FakeTime, until } from './fakes/fake-time.ts';
+import { FakeWorld, type FakeWorker } from './fakes/fake-world.ts';
 
 const ID = 'sbx_1';
 const OWNER = { sandboxId: ID, tenantId: 'tenant' };

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../src/contracts/errors.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
-import { faultPlan, planned, type FaultPlan } from './fake-faults.ts';
-import { FakeTime, until } from './fake-time.ts';
-import { FakeWorld } from './fake-world.ts';
+import { faultPlan, planned, type FaultPlan } from './fakes/fake-faults.ts';
+import { FakeTime, until } from './fakes/fake-time.ts';
+import { FakeWorld } from './fakes/fake-world.ts';
 
 const OWNER = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'tenant' };
 const PASSING: string[] = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];

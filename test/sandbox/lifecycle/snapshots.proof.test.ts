@@ -108,6 +108,20 @@ describe('a snapshot', () => {
     expect(await volumes()).toEqual([]);
   });
 
+  test('has a name of its own: of two that two workers make at once under one name, one is made, and nothing is left of the other', async () => {
+    const owner = parts.newOwner();
+    await parts.sandboxes.open(owner, {});
+    await parts.sandboxes.stop(owner.sandboxId);
+    const made = await Promise.allSettled([parts.sandboxes, parts.another()].map((worker) => worker.snapshot(owner.sandboxId, { name: 'both' })));
+    const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
+    expect(refused.map(({ message }) => message)).toEqual(['name: the sandbox has a snapshot "both" already. Use another name, or remove that one first']);
+    const [kept, ...others] = await parts.sandboxes.snapshots({ sandboxId: owner.sandboxId });
+    expect([kept?.name, others]).toEqual(['both', []]);
+    expect((await volumes()).toSorted()).toEqual([parts.containerName(owner.sandboxId), `snapshot.${parts.installation}-${kept?.snapshotId}`].toSorted());
+    await parts.sandboxes.removeSnapshot(kept!.snapshotId);
+    await parts.sandboxes.destroy(owner.sandboxId);
+  });
+
   test('that was cut off, is too old, or has lost its row is reaped with its volumes', async () => {
     const owner = parts.newOwner();
     await parts.sandboxes.open(owner, {});

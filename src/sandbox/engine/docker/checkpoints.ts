@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { generationOf } from '../labels.ts';
 import { engineStatus, mapped } from './errors.ts';
 
 /** dockerode has these calls; its type package does not. */
@@ -10,7 +11,6 @@ interface CheckpointCalls {
   start(options: { _query: { checkpoint: string }; _body: Record<string, never> }): Promise<unknown>;
 }
 
-const NAME = /^rest-(\d+)$/;
 /** Suffix of the directory beside a checkpoint that contains its pages, if the runtime stores them separately. An engine lists it as a checkpoint. Also in programs/copy-job.sh. */
 export const PAGES = '.pages';
 
@@ -32,8 +32,11 @@ export async function restoreCheckpoint(docker: Docker, container: string, name:
 
 /** Longshore's checkpoints of a container, the newest first. */
 export async function checkpointsOf(docker: Docker, container: string): Promise<string[]> {
-  const names = (await list(docker, container)).filter((name) => NAME.test(name));
-  return names.toSorted((a, b) => numberOf(b) - numberOf(a));
+  const found = (await list(docker, container)).flatMap((name) => {
+    const generation = generationOf(name);
+    return generation === undefined ? [] : [{ name, generation }];
+  });
+  return found.toSorted((a, b) => b.generation - a.generation).map(({ name }) => name);
 }
 
 async function list(docker: Docker, container: string): Promise<string[]> {
@@ -80,8 +83,4 @@ async function remove(docker: Docker, container: string, name: string): Promise<
 
 function calls(docker: Docker, container: string): CheckpointCalls {
   return docker.getContainer(container) as unknown as CheckpointCalls;
-}
-
-function numberOf(name: string): number {
-  return Number(NAME.exec(name)?.[1]);
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { ContainerCreateOptions } from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
-import type { ContainerSpec, ContainerState, OwnedThing } from '../engine.ts';
+import type { ContainerSpec, ContainerState, Created, OwnedThing } from '../engine.ts';
 import { checkpointsOf } from './checkpoints.ts';
 import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
 import { fenceOf, LABEL } from '../labels.ts';
@@ -12,12 +12,6 @@ const MOVE_ATTEMPTS = 10;
 /** How long to wait until the create or remove of another caller is visible: ten seconds. */
 const RACE_ATTEMPTS = 200;
 const RACE_PAUSE_MS = 50;
-
-export interface Created {
-  id: string;
-  /** True when this call made the container. It is true for one caller only. */
-  isNew: boolean;
-}
 
 /** Makes the container of `options`, or returns the existing one if it has the name and the labels of `spec`. */
 export async function create(docker: Docker, spec: Pick<ContainerSpec, 'name' | 'image' | 'labels'>, options: ContainerCreateOptions): Promise<Created> {

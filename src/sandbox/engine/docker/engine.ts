@@ -66,7 +66,7 @@ export function createEngine(host: string | undefined): Engine {
     async createAttached(spec) {
       const { id, isNew } = await create(calls, spec, containerOptions(spec));
       const stream = isNew && spec.runtime.name === 'runc' ? await attachToContainer(streams, id) : undefined;
-      return { id, ...(stream && { stream }) };
+      return { id, isNew, ...(stream && { stream }) };
     },
     inspect: (container) => inspect(calls, container),
     start: (container) => move(calls, container, 'start', ['running', 'paused']),

@@ -26,7 +26,8 @@ interface Volume {
 
 /** The directories of the local backend: `containers/<name>`, and `volumes/<name>`, which stays when the container is removed. */
 export interface Directories {
-  makePlace(spec: Pick<LocalContainer, 'name' | 'volumeName' | 'labels'>): Promise<LocalContainer>;
+  /** Makes it, or finds the one that has this name. */
+  makePlace(spec: Pick<LocalContainer, 'name' | 'volumeName' | 'labels'>): Promise<{ place: LocalContainer; isNew: boolean }>;
   /** By name or id. */
   place(container: string): Promise<LocalContainer | undefined>;
   places(): Promise<LocalContainer[]>;
@@ -56,7 +57,8 @@ export function createDirectories(root: string): Directories {
       await makeGuestHome(volumeDirectory(volumeName), await guestUser(volumeName));
       const made = { id: `${name}@${randomBytes(6).toString('hex')}`, name, volumeName, labels, createdAtMs: Date.now() };
       await makeWhole(join(containers, name), waste, { 'container.json': made });
-      return (await place(name)) ?? { ...made, directory: join(containers, name) };
+      const found = (await place(name)) ?? { ...made, directory: join(containers, name) };
+      return { place: found, isNew: found.id === made.id };
     },
     places: async () => (await Promise.all((await names(containers)).map(place))).filter((found) => found !== undefined),
     removePlace: ({ directory }) => removeWhole(directory, waste),

@@ -17,8 +17,11 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     backend: 'local',
     ...createMoves({ directories, root, searchPath }),
     inspect: (container) => inspectPlace(directories, container),
-    create: async (spec) => (await directories.makePlace(spec)).id,
-    createAttached: async (spec) => ({ id: (await directories.makePlace(spec)).id }),
+    create: async (spec) => (await directories.makePlace(spec)).place.id,
+    async createAttached(spec) {
+      const { place, isNew } = await directories.makePlace(spec);
+      return { id: place.id, isNew };
+    },
     async openBridge(container) {
       const found = await directories.place(container);
       const started = found && (await directories.started(found));

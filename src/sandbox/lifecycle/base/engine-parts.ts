@@ -1,5 +1,7 @@
 import { failure } from '../../../contracts/errors.ts';
 import type { Copies, CopyJobs, Engine, Gvisor } from '../../engine/engine.ts';
+import type { SandboxRow } from '../../../store/sandbox-rows.ts';
+import { generationOf } from '../../engine/labels.ts';
 import type { DockerContext } from './docker-context.ts';
 
 /** @throws INVALID_ARGUMENT when the engine has no gVisor */
@@ -23,8 +25,11 @@ export function jobsOf({ engine, installation, standardImage }: Pick<DockerConte
   return copiesOf(engine).jobs(installation, standardImage);
 }
 
-/** Removes the checkpoints of a container, except one. Without effect where the engine makes none. */
-export async function removeCheckpoints({ checkpoints }: Pick<Engine, 'checkpoints'>, container: string, kept?: string): Promise<void> {
+/**
+ * Removes the checkpoints of a container that were made for a row of an earlier generation. A later one has the processes: another caller has put them to disk since
+ * this caller has read the row. Without effect where the engine makes none.
+ */
+export async function removeCheckpoints({ checkpoints }: Pick<Engine, 'checkpoints'>, container: string, { generation }: SandboxRow): Promise<void> {
   if (checkpoints === undefined) return;
-  for (const name of await checkpoints.list(container)) if (name !== kept) await checkpoints.remove(container, name);
+  for (const name of await checkpoints.list(container)) if ((generationOf(name) ?? generation) < generation) await checkpoints.remove(container, name);
 }

@@ -2,6 +2,7 @@ import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from './docker-context.ts';
 import { describeLoss, type FilesOf, type LostExec } from './describe-loss.ts';
+import { startKnown } from './start-known.ts';
 import { pause } from '../../../common/pause.ts';
 
 /** Interval at which the row is read while a new supervisor does not answer. Milliseconds. */
@@ -53,12 +54,13 @@ async function unlessChanged<T>(context: DockerContext, row: SandboxRow, answer:
 
 /** Stops a container that was started although its row does not say `running`: no process would notice that it runs. */
 async function stopAgain(context: DockerContext, row: SandboxRow): Promise<void> {
-  const { engine, log } = context;
+  const { engine, rows, log } = context;
   try {
     if (await wasChanged(context, row)) return;
     await engine.stop(row.containerName);
     // Another worker may have settled it as running at the same time.
-    if (await wasChanged(context, row)) await engine.start(row.containerName);
+    const now = await rows.get(row.sandboxId);
+    if (now?.state === 'running') await startKnown(context, now, row.containerName);
   } catch (error) {
     log.warn({ sandboxId: row.sandboxId, err: error }, 'a container that is no longer needed may still run');
   }

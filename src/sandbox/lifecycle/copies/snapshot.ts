@@ -18,34 +18,36 @@ export async function snapshot(context: DockerContext, sandboxId: string, { name
   if (name !== undefined && !SNAPSHOT_NAME.test(name)) {
     throw failure('INVALID_ARGUMENT', { what: 'name', problem: JSON.stringify(name), fix: 'Use up to 100 letters, digits, spaces, "_", "." and "-"' });
   }
-  await makeRoom(context, sandboxId);
-  const made = await takeSnapshot(context, sandboxId, { ...(name !== undefined && { name }) });
-  const finished = await unlessRefused(context, made.snapshotId, () => context.snapshots.finish(made.snapshotId, made.memoryVolume));
-  if (finished === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId: made.snapshotId });
+  await makeRoom(context, sandboxId, name);
+  const made = await takeSnapshot(context, sandboxId);
+  const finished = await unlessRefused(context, made.snapshotId, () => finish(context, made, name));
   context.log.info({ sandboxId, snapshotId: made.snapshotId, memory: made.memoryVolume !== undefined }, 'snapshot made');
   return finished;
 }
 
+async function finish({ snapshots }: DockerContext, { snapshotId, memoryVolume }: SnapshotRow, name: string | undefined): Promise<SnapshotRow> {
+  const parts = { ...(name !== undefined && { name }), ...(memoryVolume !== undefined && { memoryVolume }) };
+  const finished = await snapshots.finish(snapshotId, parts);
+  if (finished === 'taken') throw nameTaken(name);
+  if (finished === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
+  return finished;
+}
+
+function nameTaken(name = ''): Error {
+  const fix = 'Use another name, or remove that one first';
+  return failure('INVALID_ARGUMENT', { what: 'name', problem: `the sandbox has a snapshot "${name}" already`, fix });
+}
+
 /** Makes a snapshot that is not listed yet. Its row is made before its volumes, so that the reaper knows their owner. */
-export async function takeSnapshot(
-  context: DockerContext,
-  sandboxId: string,
-  { name, processes = true }: { name?: string; processes?: boolean } = {},
-): Promise<SnapshotRow> {
+export async function takeSnapshot(context: DockerContext, sandboxId: string): Promise<SnapshotRow> {
   const { snapshots, installation, hostId } = context;
   const snapshotId = makeId('snap', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
   const { tenantId, options } = await ownRow(context, sandboxId);
   const volumeName = snapshotVolumeOf(installation, snapshotId);
-  const row = { snapshotId, sandboxId, tenantId, ...(name !== undefined && { name }), hostId, volumeName, options };
+  const row = { snapshotId, sandboxId, tenantId, hostId, volumeName, options };
   return unlessRefused(context, snapshotId, async () => {
-    const isNew = await snapshots.insert(row);
-    if (!isNew)
-      throw failure('INVALID_ARGUMENT', {
-        what: 'name',
-        problem: `the sandbox has a snapshot "${name}" already`,
-        fix: 'Use another name, or remove that one first',
-      });
-    const memoryVolume = await copySandbox(context, { sandboxId, snapshotId, processes });
+    await snapshots.insert(row);
+    const memoryVolume = await copySandbox(context, sandboxId, snapshotId);
     const made = await snapshots.get(snapshotId);
     if (made === undefined) throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
     return { ...made, ...(memoryVolume !== undefined && { memoryVolume }) };
@@ -62,14 +64,8 @@ async function unlessRefused<T>(context: DockerContext, snapshotId: string, step
   }
 }
 
-interface Copied {
-  sandboxId: string;
-  snapshotId: string;
-  processes: boolean;
-}
-
 /** Copies files and memory of the same moment. Returns the volume with the memory, if the memory could be copied. */
-function copySandbox(context: DockerContext, { sandboxId, snapshotId, processes }: Copied): Promise<string | undefined> {
+function copySandbox(context: DockerContext, sandboxId: string, snapshotId: string): Promise<string | undefined> {
   const { engine } = context;
   const files = snapshotVolumeOf(context.installation, snapshotId);
   const memory = memoryVolumeOf(context.installation, snapshotId);
@@ -77,7 +73,7 @@ function copySandbox(context: DockerContext, { sandboxId, snapshotId, processes 
     context,
     sandboxId,
     (still) =>
-      withMemory(context, still, { processes, name: snapshotId }, async (from) => {
+      withMemory(context, still, { processes: true, name: snapshotId }, async (from) => {
         await createVolume(context, snapshotId, files);
         const hasMemory = from !== undefined && (await copyMemory(context, { sandboxId, snapshotId, from, memory }));
         await jobsOf(context).copy({ volume: still.row.volumeName }, { volume: files });
@@ -111,9 +107,10 @@ async function copyMemory(
 }
 
 /** Removes the oldest snapshots without a name when the limit is reached. Snapshots with a name are removed only by their owner. */
-async function makeRoom(context: DockerContext, sandboxId: string): Promise<void> {
+async function makeRoom(context: DockerContext, sandboxId: string, newName: string | undefined): Promise<void> {
   const { snapshots, snapshotLimit } = context;
   const all = (await snapshots.list({ sandboxId })).filter(({ ready }) => ready);
+  if (newName !== undefined && all.some(({ name }) => name === newName)) throw nameTaken(newName);
   const removable = all.filter((row) => row.name === undefined);
   const surplus = all.length + 1 - snapshotLimit;
   if (surplus > removable.length) throw failure('SNAPSHOT_LIMIT', { sandboxId, limit: snapshotLimit });

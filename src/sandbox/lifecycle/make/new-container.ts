@@ -1,33 +1,36 @@
 import { DEFAULT_MEMORY_MB } from '../../../contracts/host-facts.ts';
-import type { Duplex } from 'node:stream';
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { ContainerSpec } from '../../engine/engine.ts';
+import type { ContainerSpec, Created } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { diskLimit, volumeLimit } from '../../engine/disk-limit.ts';
 import { ensureHolder } from '../base/holder.ts';
+import { startKnown } from '../base/start-known.ts';
 import { fenceOf, LABEL, sandboxLabels, templateLabels } from '../../engine/labels.ts';
 
 const DEFAULT_CPUS = 2;
 const DEFAULT_PIDS = 256;
 
-/** Makes and starts a sandbox's container. A warm sandbox has no conversation yet. Returns the container's id; undefined when another caller has removed it. */
+/**
+ * Makes and starts a sandbox's container. A warm sandbox has no conversation yet. Returns the container's id; undefined when another caller has removed it, or had
+ * made it and has changed the row since.
+ */
 export async function startNew(context: DockerContext, row: SandboxRow): Promise<string | undefined> {
   const { engine, connections } = context;
-  const { id, stream } = await createContainer(context, row);
+  const { id, isNew, stream } = await createContainer(context, row);
   // Before the start: the sandbox's terms are read while the engine works, and the supervisor finds its first message as soon as it runs.
   if (stream !== undefined) connections.begin(row, { stream, fence: row.fence });
   let isUp = false;
   try {
-    isUp = await engine.start(id);
+    isUp = await (isNew ? engine.start(id) : startKnown(context, row, id));
   } finally {
     if (!isUp && stream !== undefined) connections.close(row.sandboxId);
   }
   return isUp ? id : undefined;
 }
 
-async function createContainer(context: DockerContext, row: SandboxRow): Promise<{ id: string; stream?: Duplex }> {
+async function createContainer(context: DockerContext, row: SandboxRow): Promise<Created> {
   const spec = await containerSpecOf(context, row, await runtimeFor(context, row.options));
   try {
     return await createFrom(context, row, spec);
@@ -47,7 +50,7 @@ async function removeSuperseded({ engine }: DockerContext, row: SandboxRow): Pro
   return true;
 }
 
-async function createFrom(context: DockerContext, row: SandboxRow, spec: ContainerSpec): Promise<{ id: string; stream?: Duplex }> {
+async function createFrom(context: DockerContext, row: SandboxRow, spec: ContainerSpec): Promise<Created> {
   const { template } = row.options as SandboxOptions;
   try {
     return await context.engine.createAttached(spec);

@@ -57,15 +57,15 @@ async function isHealthy(context: DockerContext, row: SandboxRow): Promise<boole
 
 async function build(context: DockerContext, row: SandboxRow): Promise<void> {
   const { rows, log } = context;
+  const { sandboxId, generation } = row;
   const containerId = await startNew(context, row);
-  if (containerId === undefined || !(await answers(context, row, ANSWER_MS))) {
-    await retire(context, row, 'it did not start');
+  const isUp = containerId !== undefined && (await answers(context, row, ANSWER_MS));
+  if (isUp && (await rows.change(sandboxId, generation, { state: 'warm', containerId }))) {
+    log.info({ sandboxId }, 'sandbox is warm');
     return;
   }
-  if (await rows.change(row.sandboxId, row.generation, { state: 'warm', containerId })) {
-    log.info({ sandboxId: row.sandboxId }, 'sandbox is warm');
-  } else if ((await rows.get(row.sandboxId))?.state === 'destroyed') {
-    // Retired while its container was being made: the worker that retired it may have found no container to remove.
-    await destroy(context, row.sandboxId);
-  }
+  const now = await rows.get(sandboxId);
+  // Retired while its container was being made: the worker that retired it may have found no container to remove.
+  if (now?.state === 'destroyed') await destroy(context, sandboxId);
+  else if (now?.generation === generation) await retire(context, row, 'it did not start');
 }

@@ -14,6 +14,7 @@ import { rowHere, type RowHere } from '../base/take-over.ts';
 import { discard } from '../make/lay-out.ts';
 import { newestFiles } from '../make/newest-files.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
+import { startKnown } from '../base/start-known.ts';
 import { unarchive } from './unarchive.ts';
 import { containerSpecOf, startNew } from '../make/new-container.ts';
 import { findLoss, wasChanged } from '../base/find-loss.ts';
@@ -112,10 +113,10 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
     await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: `its memory could not be brought back (${woken.problem})` });
     return undefined;
   }
-  if (await makeRun(context, container)) {
+  if (await makeRun(context, row, container)) {
     // It was never written to disk, or the worker that woke it died before it changed the row.
     // A checkpoint with the row's own generation is being written: its worker then finds the row changed, and wakes the sandbox from the checkpoint.
-    await removeCheckpoints(engine, row.containerName, checkpointName(row.generation));
+    await removeCheckpoints(engine, row.containerName, row);
     return settleAwake(context, row);
   }
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
@@ -130,21 +131,21 @@ async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtU
     return (await applyRow(context, row.sandboxId)) === 'running' ? { tier: 'running' } : undefined;
   }
   if (container?.status === 'hibernated') return wakeUp(context, row);
-  const isUp = await makeRun(context, container);
+  const isUp = await makeRun(context, row, container);
   if (isUp) return row.state === 'running' ? { tier: 'running' } : settleAwake(context, row);
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
   return undefined;
 }
 
 /** Returns true when the container runs. A container that has ended is not started. */
-async function makeRun({ engine }: DockerContext, container: ContainerState | undefined): Promise<boolean> {
+async function makeRun(context: DockerContext, row: SandboxRow, container: ContainerState | undefined): Promise<boolean> {
   switch (container?.status) {
     case 'running':
       return true;
     case 'paused':
-      return engine.unpause(container.id);
+      return context.engine.unpause(container.id);
     case 'created':
-      return engine.start(container.id);
+      return startKnown(context, row, container.id);
     default:
       return false;
   }
@@ -154,9 +155,9 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   const { engine } = context;
   const before = await engine.inspect(row.containerName);
   if (!isCurrent(row, before) || !(await canStart(context, before))) return replace(context, row, before, cause);
-  if (before.status === 'hibernated') await removeCheckpoints(engine, before.id);
+  if (before.status === 'hibernated') await removeCheckpoints(engine, before.id, row);
   const hasEnded = before.status === 'ended' || before.status === 'hibernated';
-  const isUp = hasEnded ? await engine.start(before.id) : await makeRun(context, before);
+  const isUp = hasEnded ? await startKnown(context, row, before.id) : await makeRun(context, row, before);
   if (!isUp) return undefined;
   // A container that still runs was about to be stopped; nothing is lost.
   const loss = hasEnded ? await findLoss(context, row, { cause, filesLost: false, expected: true }) : {};
@@ -176,7 +177,7 @@ async function rebuild(context: DockerContext, row: SandboxRow, known?: string):
   if (!isCurrent(row, before)) return replace(context, row, before, known ?? describeDeath(undefined));
   // Another worker is rebuilding it, or the engine has found its container again.
   if (before.status === 'running' || before.status === 'paused' || before.status === 'created') {
-    if (!(await makeRun(context, before))) return undefined;
+    if (!(await makeRun(context, row, before))) return undefined;
     const loss = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
     return loss && settle(context, row, { containerId: before.id, ...loss });
   }

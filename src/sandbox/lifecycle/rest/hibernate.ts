@@ -8,6 +8,7 @@ import { describeDeath } from '../base/describe-loss.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import type { Checkpoints, ContainerState } from '../../engine/engine.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
+import { pastStarts } from '../base/start-known.ts';
 import { stop } from './stop.ts';
 
 const CHECKPOINT_ATTEMPTS = 3;
@@ -62,7 +63,7 @@ interface Hibernating {
 }
 
 async function putToDisk(context: DockerContext, row: SandboxRow, { container, checkpoints }: Hibernating): Promise<SandboxTier | 'cannot' | undefined> {
-  const { engine, rows, log } = context;
+  const { engine, log } = context;
   const { sandboxId } = row;
   const name = checkpointName(row.generation);
   for (let count = 1; ; count += 1) {
@@ -70,7 +71,7 @@ async function putToDisk(context: DockerContext, row: SandboxRow, { container, c
       // The bridges in a frozen container cannot end, so its processes run for a moment.
       await engine.unpause(container.id);
       await endBridges(context, sandboxId, container.id);
-      if ((await rows.get(sandboxId))?.generation !== row.generation) return undefined;
+      if ((await pastStarts(context, sandboxId))?.generation !== row.generation) return undefined;
       await checkpoints.make(container.id, name);
       break;
     } catch (error) {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
-import type { FakeDatabase } from '../fake-database.ts';
-import { FakeTime, until } from '../fake-time.ts';
+import type { FakeDatabase } from '../fakes/fake-database.ts';
+import { FakeTime, until } from '../fakes/fake-time.ts';
 import { type Host, ID, OWNER, twoHosts } from '../fence/hosts.ts';
 
 const VERBS = [

@@ -1,4 +1,4 @@
-import { FakeTime } from '../fake-time.ts';
+import { FakeTime } from '../fakes/fake-time.ts';
 import { type Host, ID, OWNER, twoHosts } from './hosts.ts';
 
 const free = async () => 'no' as const;

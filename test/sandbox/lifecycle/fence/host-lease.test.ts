@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { failure } from '../../../../src/contracts/errors.ts';
 import { createHostLease } from '../../../../src/sandbox/lifecycle/base/host-lease.ts';
-import { FakeTime } from '../fake-time.ts';
+import { FakeTime } from '../fakes/fake-time.ts';
 
 const LOST_MS = 60_000;
 

@@ -1,8 +1,8 @@
 import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import { until, type FakeTime } from '../fake-time.ts';
-import { FakeDatabase } from '../fake-database.ts';
-import { FakeWorld, type FakeWorker } from '../fake-world.ts';
+import { until, type FakeTime } from '../fakes/fake-time.ts';
+import { FakeDatabase } from '../fakes/fake-database.ts';
+import { FakeWorld, type FakeWorker } from '../fakes/fake-world.ts';
 
 export const ID = 'sbx_1';
 export const OWNER = { sandboxId: ID, tenantId: 'tenant' };

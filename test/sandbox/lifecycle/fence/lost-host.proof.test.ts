@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import type { FakeDatabase } from '../fake-database.ts';
-import { faultPlan, Faults, NO_FAULTS, planned } from '../fake-faults.ts';
-import { FakeTime, until } from '../fake-time.ts';
+import type { FakeDatabase } from '../fakes/fake-database.ts';
+import { faultPlan, Faults, NO_FAULTS, planned } from '../fakes/fake-faults.ts';
+import { FakeTime, until } from '../fakes/fake-time.ts';
 import { type Host, ID, noteNumbers, OWNER, twoHosts } from './hosts.ts';
 
 const VERBS = ['open', 'open', 'run', 'run', 'long', 'cut', 'cut', 'mend', 'reap', 'restart'] as const;

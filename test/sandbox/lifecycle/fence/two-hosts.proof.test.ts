@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { isFailure } from '../../../../src/contracts/errors.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import type { FakeDatabase } from '../fake-database.ts';
-import { FakeTime, until } from '../fake-time.ts';
+import type { FakeDatabase } from '../fakes/fake-database.ts';
+import { FakeTime, until } from '../fakes/fake-time.ts';
 import { type Host, ID, noteNumbers, OWNER, twoHosts } from './hosts.ts';
 
 const VERBS = ['open', 'run', 'run', 'run', 'archive', 'stop', 'move', 'move', 'reap', 'die'] as const;

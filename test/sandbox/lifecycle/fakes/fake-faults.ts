@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { failure } from '../../../src/contracts/errors.ts';
-import type { Engine } from '../../../src/sandbox/engine/engine.ts';
+import { failure } from '../../../../src/contracts/errors.ts';
+import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
 
 /** A connection is lost before the database gets a statement, or before its answer comes back. */
 type Loss = 'before' | 'after' | undefined;

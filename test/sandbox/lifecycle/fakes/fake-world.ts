@@ -1,16 +1,16 @@
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { finished } from 'node:stream/promises';
-import { failure } from '../../../src/contracts/errors.ts';
-import { createLogger } from '../../../src/platform/log.ts';
-import { loadConfig } from '../../../src/platform/config.ts';
-import type { ContainerSpec, ContainerState, Engine, OwnedThing } from '../../../src/sandbox/engine/engine.ts';
-import { fenceOf, LABEL } from '../../../src/sandbox/engine/labels.ts';
-import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../src/sandbox/lifecycle/docker-sandboxes.ts';
-import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
-import type { SandboxRow } from '../../../src/store/sandbox-rows.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { FakeFiles } from './backup/fake-backups.ts';
+import { failure } from '../../../../src/contracts/errors.ts';
+import { createLogger } from '../../../../src/platform/log.ts';
+import { loadConfig } from '../../../../src/platform/config.ts';
+import type { ContainerSpec, ContainerState, Engine, OwnedThing } from '../../../../src/sandbox/engine/engine.ts';
+import { fenceOf, LABEL } from '../../../../src/sandbox/engine/labels.ts';
+import { createDockerSandboxes, type DockerSandboxesOptions } from '../../../../src/sandbox/lifecycle/docker-sandboxes.ts';
+import type { Sandboxes } from '../../../../src/sandbox/api/host-sandboxes.ts';
+import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
+import type { Pools } from '../../../../src/store/pools.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { FakeFiles } from './fake-backups.ts';
 import { FakeDatabase } from './fake-database.ts';
 import { Faults, refusable, whileConnected } from './fake-faults.ts';
 import { FakeSupervisor, FakeVolume } from './fake-supervisor.ts';
@@ -24,6 +24,9 @@ interface Container {
   /** Programs that the engine is starting in it. */
   starting: number;
   createdAtMs: number;
+}
+interface VolumePlace {
+  volume: string;
 }
 /** One worker: its calls take as long as the world says, and once it is dead they never return. */
 export interface FakeWorker {
@@ -40,6 +43,7 @@ export class FakeWorld extends Faults {
   readonly rows: Map<string, SandboxRow>;
   readonly hostId: string;
   readonly #database: FakeDatabase;
+  readonly #pools: Pools;
   readonly #latency: () => number;
   #ids = 0;
   #workers = 0;
@@ -51,6 +55,7 @@ export class FakeWorld extends Faults {
     this.#latency = latency;
     this.hostId = hostId;
     this.#database = database;
+    this.#pools = database.pools();
     this.rows = database.rows;
   }
 
@@ -88,12 +93,16 @@ export class FakeWorld extends Faults {
       sandboxes: { ...this.#database.sandboxes(), hold },
       hosts: this.#database.hosts(),
       backups: this.#database.backups.queries(),
+      pools: this.#pools,
+      snapshots: this.#database.snapshots,
     });
     const { get, ...blobs } = this.#database.blobs();
     const store = {
       sandboxes: slowly(connected.sandboxes),
       hosts: slowly(connected.hosts),
       backups: slowly(connected.backups),
+      pools: slowly(connected.pools),
+      snapshots: slowly(connected.snapshots),
       ...OTHER_ROWS,
       fleet: this.#database.fleet(),
       blobs: { ...slowly(blobs), get },
@@ -122,6 +131,13 @@ export class FakeWorld extends Faults {
     return [...this.containers.values()].find(({ id, spec }) => id === name || spec.name === name);
   }
 
+  /** The engine makes a volume that a container names. */
+  #volume(name: string): FakeVolume {
+    const found = this.volumes.get(name) ?? new FakeVolume();
+    this.volumes.set(name, found);
+    return found;
+  }
+
   async #pass(isDead: () => boolean): Promise<void> {
     await new Promise<void>((resolve) => setTimeout(resolve, this.#latency()));
     if (isDead()) await new Promise<never>(() => undefined);
@@ -142,18 +158,19 @@ export class FakeWorld extends Faults {
       container.supervisor?.end();
       container.status = 'ended';
     };
-    const create = (spec: Container['spec']): string => {
+    const create = (spec: Container['spec']): { id: string; isNew: boolean } => {
       const known = this.container(spec.name);
-      if (known !== undefined && Object.entries(spec.labels).every(([label, value]) => known.spec.labels[label] === value)) return known.id;
+      if (known !== undefined && Object.entries(spec.labels).every(([label, value]) => known.spec.labels[label] === value))
+        return { id: known.id, isNew: false };
       if (known !== undefined) throw failure('DOCKER_FAILED', { action: `create ${spec.name}`, problem: 'the name is taken' });
       const id = `${this.hostId}-${(this.#ids += 1)}`;
       if (spec.volumeName !== undefined && !this.volumes.has(spec.volumeName)) this.volumes.set(spec.volumeName, new FakeVolume(spec.labels));
       this.containers.set(id, { id, spec, status: 'created', checkpoints: [], starting: 0, createdAtMs: Date.now() });
-      return id;
+      return { id, isNew: true };
     };
     const engine = {
       backend: 'fake',
-      gvisor: { createHelper: async (spec: Container['spec']) => create(spec), program: async () => undefined },
+      gvisor: { createHelper: async (spec: Container['spec']) => create(spec).id, program: async () => undefined },
       checkpoints: {
         removeEnded: async (name: string) => {
           const found = this.container(name);
@@ -190,16 +207,16 @@ export class FakeWorld extends Faults {
       copies: {
         createVolume: async (name: string, labels: Record<string, string>) => void this.volumes.set(name, this.volumes.get(name) ?? new FakeVolume(labels)),
         jobs: () => ({
-          copy: async () => undefined,
-          pack: () => Readable.from([Buffer.from('packed')]),
-          unpack: (content: Readable) => finished(content.resume()),
+          copy: async ({ volume: from }: VolumePlace, { volume: to }: VolumePlace) => this.#volume(to).take(this.#volume(from).content()),
+          pack: ({ volume }: VolumePlace) => Readable.from([Buffer.from(this.#volume(volume).content())]),
+          unpack: async (content: Readable, { volume }: VolumePlace) => this.#volume(volume).take(await text(content)),
           bringBack: async (content: Readable, { volume }: { volume: string }) => {
-            this.volumes.get(volume)!.files = FakeFiles.bringBack(await text(content));
+            this.#volume(volume).files = FakeFiles.bringBack(await text(content));
           },
         }),
       },
-      create: async (spec: ContainerSpec) => create(spec),
-      createAttached: async (spec: ContainerSpec) => ({ id: create(spec) }),
+      create: async (spec: ContainerSpec) => create(spec).id,
+      createAttached: async (spec: ContainerSpec) => create(spec),
       inspect: async (name: string) => {
         const found = this.container(name);
         if (found === undefined) return undefined;
@@ -266,12 +283,12 @@ export class FakeWorld extends Faults {
 
 function owned(name: string, labels: Record<string, string>): Omit<OwnedThing, 'createdAtMs'> {
   const role = labels[LABEL.role];
-  return { name, sandboxId: labels[LABEL.sandbox] ?? '', fence: fenceOf(labels), ...(role !== undefined && { role }) };
+  const snapshotId = labels[LABEL.snapshot];
+  const parts = { ...(role !== undefined && { role }), ...(snapshotId !== undefined && { snapshotId }) };
+  return { name, sandboxId: labels[LABEL.sandbox] ?? '', fence: fenceOf(labels), ...parts };
 }
 
 const OTHER_ROWS = {
-  pools: { unowned: async () => [], forget: async () => undefined },
-  snapshots: { list: async () => [], over: async () => [] },
   roomQueue: { forget: async () => undefined },
   events: {},
 };

@@ -4,6 +4,8 @@ interface Timer {
   act: () => void;
 }
 
+type Timers = Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>;
+
 /** Virtual. Longer than everything that an operation may wait for: the patience with an engine, the silence of a stream or of a host. */
 const LIMIT_MS = 900_000;
 /** Any date: what was last done at 0 was long ago. */
@@ -13,7 +15,7 @@ const BEGAN_MS = 1_000_000_000_000;
 export class FakeTime {
   nowMs = 0;
   readonly #timers = new Map<number, Timer>();
-  readonly #real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, now: performance.now.bind(performance), date: Date.now };
+  readonly #real = { ...timersOf(globalThis), now: performance.now.bind(performance), date: Date.now };
   readonly #turn = globalThis.setImmediate;
   #count = 0;
 
@@ -25,7 +27,16 @@ export class FakeTime {
       return timer;
     };
     const clear = (timer: unknown) => void (timer != null && this.#timers.delete(Number(timer)));
-    Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
+    const setRepeating = (act: (...args: unknown[]) => void, delay = 0, ...args: unknown[]) => {
+      const timer = set(act, delay, ...args);
+      const repeat = () => {
+        this.#timers.set(Number(timer), { atMs: this.nowMs + Math.max(1, delay), order: Number(timer), act: repeat });
+        act(...args);
+      };
+      this.#timers.get(Number(timer))!.act = repeat;
+      return timer;
+    };
+    Object.assign(globalThis, { setTimeout: set, clearTimeout: clear, setInterval: setRepeating, clearInterval: clear });
     performance.now = () => this.nowMs;
     Date.now = () => BEGAN_MS + this.nowMs;
   }
@@ -49,10 +60,14 @@ export class FakeTime {
   }
 
   [Symbol.dispose](): void {
-    Object.assign(globalThis, { setTimeout: this.#real.setTimeout, clearTimeout: this.#real.clearTimeout });
+    Object.assign(globalThis, timersOf(this.#real));
     performance.now = this.#real.now;
     Date.now = this.#real.date;
   }
+}
+
+function timersOf({ setTimeout, clearTimeout, setInterval, clearInterval }: Timers): Timers {
+  return { setTimeout, clearTimeout, setInterval, clearInterval };
 }
 
 /** Time passes only when nothing else is left to do, so that each order of events is one of its own. */

@@ -1,8 +1,8 @@
 import { Duplex } from 'node:stream';
-import type { JsonObject } from '../../../src/contracts/json.ts';
-import { encodeFrame, FrameReader, FRAMES, PROTOCOL_VERSION, type Frame } from '../../../src/sandbox/protocol/frames.ts';
+import type { JsonObject } from '../../../../src/contracts/json.ts';
+import { encodeFrame, FrameReader, FRAMES, PROTOCOL_VERSION, type Frame } from '../../../../src/sandbox/protocol/frames.ts';
 
-import { FakeFiles } from './backup/fake-backups.ts';
+import { FakeFiles } from './fake-backups.ts';
 
 interface FakeExec {
   state: 'running' | 'ended' | 'lost';
@@ -23,6 +23,18 @@ export class FakeVolume {
 
   constructor(labels: Record<string, string> = {}) {
     this.labels = labels;
+  }
+
+  /** What a job copies: the files, and the journal, in which what runs now has not ended. */
+  content(): string {
+    return JSON.stringify({ files: [...this.files.names], execs: [...this.execs] });
+  }
+
+  take(content: string): void {
+    const { files, execs } = JSON.parse(content) as { files: string[]; execs: [string, FakeExec][] };
+    this.files = new FakeFiles();
+    for (const name of files) this.files.names.add(name);
+    for (const [execId, exec] of execs) this.execs.set(execId, exec.state === 'running' ? { ...exec, state: 'lost' } : exec);
   }
 }
 

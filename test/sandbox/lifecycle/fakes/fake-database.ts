@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
-import { failure } from '../../../src/contracts/errors.ts';
-import { Meter } from '../../../src/store/blobs/blob-store.ts';
-import type { SandboxChange, SandboxRow, SandboxRows, SandboxState } from '../../../src/store/sandbox-rows.ts';
-import { FakeBackups } from './backup/fake-backups.ts';
+import { failure } from '../../../../src/contracts/errors.ts';
+import { Meter } from '../../../../src/store/blobs/blob-store.ts';
+import type { SandboxChange, SandboxRow, SandboxRows, SandboxState } from '../../../../src/store/sandbox-rows.ts';
+import { FakeBackups } from './fake-backups.ts';
+import { fakePools } from './fake-pools.ts';
+import { fakeSnapshots } from './fake-snapshots.ts';
 import { SharedLocks } from './shared-locks.ts';
 
 const REST: ReadonlySet<SandboxState> = new Set(['hibernated', 'stopped', 'lost', 'archived']);
@@ -15,10 +17,12 @@ export class FakeDatabase {
   readonly rows = new Map<string, SandboxRow>();
   readonly locks = new SharedLocks();
   readonly backups = new FakeBackups(this.rows);
+  readonly snapshots = fakeSnapshots(this.rows);
   /** Whether the blob store fails. */
   isWithoutBlobs = false;
   /** Whether its blobs are old enough to be removed when no row names them. */
   areBlobsOld = false;
+  readonly blobIds = () => [...this.#blobs.keys()];
   readonly #blobs = new Map<string, Buffer>();
   readonly #tokens = new Map<string, string>();
   readonly #copiesSeen = new Map<string, number>();
@@ -28,8 +32,8 @@ export class FakeDatabase {
     return {
       ensure: async (row: Parameters<SandboxRows['ensure']>[0]) => {
         const made = { ...row, generation: 1, fence: row.fence ?? (this.#numbers += 1), lastUsedAt: '', createdAt: '' };
-        const known = this.rows.get(row.sandboxId) ?? made;
-        this.rows.set(row.sandboxId, known);
+        const known = this.rows.get(row.sandboxId) ?? this.#ofConversation(row.conversationId) ?? made;
+        this.rows.set(known.sandboxId, known);
         return known;
       },
       drawFence: async () => (this.#numbers += 1),
@@ -66,6 +70,14 @@ export class FakeDatabase {
       lostSince: async (hostId: string, by: { hostId: string; lostAfterMs: number }) =>
         this.#isGivenUp(hostId, by.hostId, by.lostAfterMs) ? new Date(this.#hosts.get(hostId)?.heardMs ?? 0).toISOString() : undefined,
     };
+  }
+
+  pools() {
+    return fakePools(this.rows, () => (this.#numbers += 1));
+  }
+
+  #ofConversation(conversationId: string | undefined): SandboxRow | undefined {
+    return conversationId === undefined ? undefined : [...this.rows.values()].find((row) => row.conversationId === conversationId);
   }
 
   #isGivenUp(gone: string, own: string, lostAfterMs: number): boolean {
