@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import Docker from 'dockerode';
 import { loadConfig, type Config } from '../../../src/platform/config.ts';
 import type { RunOptions } from '../../../src/sandbox/api/commands.ts';
@@ -85,4 +86,13 @@ export async function until(question: () => Promise<boolean>, what: string): Pro
     if (Date.now() > end) throw new Error(`not within 30 s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** How many statements wait for the lock of another in the database of these sandboxes. */
+export async function waitingForLocks({ databaseUrl }: Pick<TestSandboxes, 'databaseUrl'>): Promise<number> {
+  const client = new Client(databaseUrl);
+  await client.connect();
+  const { rowCount } = await client.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+  await client.end();
+  return rowCount ?? 0;
 }

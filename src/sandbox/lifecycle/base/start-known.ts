@@ -7,8 +7,8 @@ type Parts = Pick<DockerContext, 'engine' | 'rows'>;
  * Starts a container that this caller has not made itself. False when the row has changed, or when there is no such container: another caller has let it run
  * and may have put it to rest since, and a start without its checkpoint would lose its processes. The sandbox is held meanwhile, see `pastStarts`.
  */
-export function startKnown({ engine, rows }: Parts, { sandboxId, generation }: SandboxRow, container: string): Promise<boolean> {
-  return rows.hold(sandboxId, 'shared', async (now) => now?.generation === generation && engine.start(container));
+export function startKnown({ engine, rows }: Parts, { sandboxId, generation, fence }: SandboxRow, container: string): Promise<boolean> {
+  return rows.hold(sandboxId, 'shared', async (now) => now?.generation === generation && now.fence === fence && engine.start(container));
 }
 
 /**

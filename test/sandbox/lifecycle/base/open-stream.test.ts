@@ -1,4 +1,3 @@
-import { Client } from 'pg';
 import { pino } from 'pino';
 import { deferred } from '../../../../src/common/deferred.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
@@ -6,7 +5,7 @@ import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
 import { openStream } from '../../../../src/sandbox/lifecycle/base/open-stream.ts';
 import { connectSupervisor } from '../../../../src/sandbox/protocol/connect-supervisor.ts';
 import type { Store } from '../../../../src/store/store.ts';
-import { createTestSandboxes, until, type TestSandboxes } from '../support.ts';
+import { createTestSandboxes, until, waitingForLocks, type TestSandboxes } from '../support.ts';
 
 let parts: TestSandboxes;
 const engine = createEngine(process.env['DOCKER_HOST']);
@@ -26,15 +25,6 @@ function counted(): { rows: Store['sandboxes']; looks: () => number } {
   let looks = 0;
   const rows = parts.store.sandboxes;
   return { rows: { ...rows, get: (sandboxId) => ((looks += 1), rows.get(sandboxId)) }, looks: () => looks };
-}
-
-/** How many statements wait for the lock of another in the database of these sandboxes. */
-async function waitingForLocks(): Promise<number> {
-  const client = new Client(parts.databaseUrl);
-  await client.connect();
-  const { rowCount } = await client.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
-  await client.end();
-  return rowCount ?? 0;
 }
 
 describe('a new stream to a supervisor', () => {
@@ -75,7 +65,7 @@ describe('a new stream to a supervisor', () => {
       .another()
       .freeze(target.sandboxId, { mode: 'pause' })
       .then(() => order.push('frozen'));
-    await until(async () => (await waitingForLocks()) > 0, 'the freeze waits');
+    await until(async () => (await waitingForLocks(parts)) > 0, 'the freeze waits');
     expect(await engine.inspect(target.containerName)).toMatchObject({ status: 'running' });
     goOn.resolve(undefined);
     await freezing;
