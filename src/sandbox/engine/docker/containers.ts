@@ -5,6 +5,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { ContainerSpec, ContainerState, Created, OwnedThing } from '../engine.ts';
 import { checkpointsOf } from './checkpoints.ts';
 import { engineStatus, ignoring, mapEngineError, mapped } from './errors.ts';
+import { isUp } from '../is-up.ts';
 import { fenceOf, LABEL } from '../labels.ts';
 
 const STOP_SECONDS = 2;
@@ -96,10 +97,6 @@ export async function move(docker: Docker, name: string, verb: 'start' | 'pause'
       if (verb === 'start' || attempt === MOVE_ATTEMPTS) throw mapEngineError(error, `${verb} container ${name}`);
     }
   }
-}
-
-function isUp({ status }: ContainerState): boolean {
-  return status === 'running' || status === 'paused';
 }
 
 export async function removeContainer(docker: Docker, container: string): Promise<void> {

@@ -2,7 +2,7 @@ import { isFailure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from './docker-context.ts';
 import { describeLoss, type FilesOf, type LostExec } from './describe-loss.ts';
-import { startKnown } from './start-known.ts';
+import { startKnown, stopKnown } from './moves.ts';
 import { pause } from '../../../common/pause.ts';
 
 /** Interval at which the row is read while a new supervisor does not answer. Milliseconds. */
@@ -54,10 +54,9 @@ async function unlessChanged<T>(context: DockerContext, row: SandboxRow, answer:
 
 /** Stops a container that was started although its row does not say `running`: no process would notice that it runs. */
 async function stopAgain(context: DockerContext, row: SandboxRow): Promise<void> {
-  const { engine, rows, log } = context;
+  const { rows, log } = context;
   try {
-    if (await wasChanged(context, row)) return;
-    await engine.stop(row.containerName);
+    if (!(await stopKnown(context, row))) return;
     // Another worker may have settled it as running at the same time.
     const now = await rows.get(row.sandboxId);
     if (now?.state === 'running') await startKnown(context, now, row.containerName);

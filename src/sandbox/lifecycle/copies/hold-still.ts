@@ -6,7 +6,9 @@ import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import { freeze } from '../rest/freeze.ts';
+import { isUp } from '../../engine/is-up.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
+import { endProcesses } from '../rest/stop.ts';
 
 /** A copy is repeated when another caller wakes the sandbox during it. */
 const ATTEMPTS = 5;
@@ -71,7 +73,9 @@ async function holdStill(context: DockerContext, sandboxId: string): Promise<Sti
     }
     case 'stopped': {
       const container = await context.engine.inspect(row.containerName);
-      return { row, hasMemory: false, ...(container !== undefined && { container }) };
+      if (!isUp(container)) return { row, hasMemory: false, ...(container !== undefined && { container }) };
+      await endProcesses(context, row);
+      return undefined;
     }
     case 'frozen':
       // It stays one that work in progress may thaw.

@@ -6,7 +6,7 @@ import type { ContainerSpec, Created } from '../../engine/engine.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { diskLimit, volumeLimit } from '../../engine/disk-limit.ts';
 import { ensureHolder } from '../base/holder.ts';
-import { startKnown } from '../base/start-known.ts';
+import { startKnown } from '../base/moves.ts';
 import { fenceOf, LABEL, sandboxLabels, templateLabels } from '../../engine/labels.ts';
 
 const DEFAULT_CPUS = 2;

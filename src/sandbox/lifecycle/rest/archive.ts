@@ -7,9 +7,10 @@ import { jobsOf } from '../base/engine-parts.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { hibernate } from './hibernate.ts';
 import { spareNameOf } from '../../engine/labels.ts';
+import { isUp } from '../../engine/is-up.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
-import { stop } from './stop.ts';
+import { endProcesses, stop } from './stop.ts';
 
 /**
  * Packs a sandbox into the blob store and removes it from this host. It is removed only after its row names the complete archive; a wake before that keeps
@@ -33,8 +34,12 @@ export async function archive(context: DockerContext, sandboxId: string, otherwi
         await stop(context, sandboxId);
         return undefined;
       }
-      case 'stopped':
-        return pack(context, row, await context.engine.inspect(row.containerName));
+      case 'stopped': {
+        const container = await context.engine.inspect(row.containerName);
+        if (!isUp(container)) return pack(context, row, container);
+        await endProcesses(context, row);
+        return undefined;
+      }
       default:
         return tierOfState(row.state);
     }

@@ -9,12 +9,13 @@ import { removeCheckpoints } from '../base/engine-parts.ts';
 import { destroy } from '../remove/destroy.ts';
 import { describeDeath, type FilesOf } from '../base/describe-loss.ts';
 import type { ContainerState } from '../../engine/engine.ts';
+import { isUp } from '../../engine/is-up.ts';
 import { ensureHolder } from '../base/holder.ts';
 import { rowHere, type RowHere } from '../base/take-over.ts';
 import { discard } from '../make/lay-out.ts';
 import { newestFiles } from '../make/newest-files.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
-import { startKnown } from '../base/start-known.ts';
+import { startKnown } from '../base/moves.ts';
 import { unarchive } from './unarchive.ts';
 import { containerSpecOf, startNew } from '../make/new-container.ts';
 import { findLoss, wasChanged } from '../base/find-loss.ts';
@@ -119,12 +120,11 @@ async function wakeUp(context: DockerContext, row: SandboxRow): Promise<BroughtU
     await removeCheckpoints(engine, row.containerName, row);
     return settleAwake(context, row);
   }
-  await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
-  return undefined;
+  return noteEnd(context, row);
 }
 
 async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtUp | undefined> {
-  const { engine, rows } = context;
+  const { engine } = context;
   const found = await engine.inspect(row.containerName);
   const container = isCurrent(row, found) ? found : undefined;
   if (container?.status === 'paused' && row.state === 'running') {
@@ -133,8 +133,15 @@ async function resume(context: DockerContext, row: SandboxRow): Promise<BroughtU
   if (container?.status === 'hibernated') return wakeUp(context, row);
   const isUp = await makeRun(context, row, container);
   if (isUp) return row.state === 'running' ? { tier: 'running' } : settleAwake(context, row);
+  return noteEnd(context, row);
+}
+
+/** The sandbox is lost, unless another worker has put it to disk just now, for an older row: then the next step finds its checkpoint. */
+async function noteEnd({ engine, rows }: DockerContext, row: SandboxRow): Promise<undefined> {
+  const found = await engine.inspect(row.containerName);
+  const container = isCurrent(row, found) ? found : undefined;
+  if (container?.status === 'hibernated') return;
   await rows.change(row.sandboxId, row.generation, { state: 'lost', lost: describeDeath(container) });
-  return undefined;
 }
 
 /** Returns true when the container runs. A container that has ended is not started. */
@@ -164,19 +171,18 @@ async function startAgain(context: DockerContext, row: SandboxRow, cause = 'it w
   return loss && settleStarted(context, row, { containerId: before.id, ...loss });
 }
 
-/** Checks the container again: a worker that stops the sandbox may have read the row before this change and stopped the container after its start. */
-async function settleStarted(context: DockerContext, row: SandboxRow, change: { containerId: string; lost?: string }): Promise<BroughtUp | undefined> {
-  const settled = await settle(context, row, change);
-  if (settled === undefined || (await context.engine.inspect(change.containerId))?.status !== 'ended') return settled;
-  await context.rows.change(row.sandboxId, row.generation + 1, { state: 'stopped' });
-  return undefined;
+/** Unless the container has ended: a worker that stops the sandbox may have read the row before this change. The sandbox is held, so that no stop comes between. */
+function settleStarted(context: DockerContext, row: SandboxRow, change: { containerId: string; lost?: string }): Promise<BroughtUp | undefined> {
+  return context.rows.hold(row.sandboxId, 'shared', async () =>
+    isUp(await context.engine.inspect(change.containerId)) ? settle(context, row, change) : undefined,
+  );
 }
 
 async function rebuild(context: DockerContext, row: SandboxRow, known?: string): Promise<BroughtUp | undefined> {
   const before = await context.engine.inspect(row.containerName);
   if (!isCurrent(row, before)) return replace(context, row, before, known ?? describeDeath(undefined));
   // Another worker is rebuilding it, or the engine has found its container again.
-  if (before.status === 'running' || before.status === 'paused' || before.status === 'created') {
+  if (isUp(before) || before.status === 'created') {
     if (!(await makeRun(context, row, before))) return undefined;
     const loss = await findLoss(context, row, { cause: 'its container had ended', filesLost: false, expected: false });
     return loss && settle(context, row, { containerId: before.id, ...loss });
@@ -221,7 +227,8 @@ async function replace(context: DockerContext, seen: SandboxRow, before: Contain
   const containerId = await startNew(context, row);
   if (containerId === undefined) return undefined;
   const loss = await findLoss(context, row, { cause, expected: seen.state === 'stopped', ...files });
-  return loss && settle(context, row, { containerId, ...loss });
+  if (loss === undefined) return undefined;
+  return (row.state === 'stopped' ? settleStarted : settle)(context, row, { containerId, ...loss });
 }
 
 async function settle(context: DockerContext, row: SandboxRow, change: { containerId?: string; lost?: string }): Promise<BroughtUp | undefined> {

@@ -43,8 +43,10 @@ async function pause(context: DockerContext, row: SandboxRow): Promise<SandboxTi
   const applied = await applyRow(context, row.sandboxId);
   if (applied === 'other') return undefined;
   if (applied === 'gone') {
-    const lost = describeDeath(await engine.inspect(row.containerName));
-    await rows.change(row.sandboxId, row.generation, { state: 'lost', lost });
+    const container = await engine.inspect(row.containerName);
+    // Another worker has put it to disk, for an older row.
+    const change = container?.status === 'hibernated' ? ({ state: 'hibernated' } as const) : ({ state: 'lost', lost: describeDeath(container) } as const);
+    await rows.change(row.sandboxId, row.generation, change);
     return undefined;
   }
   // `running` when another caller has woken it meanwhile: the later request wins.

@@ -8,7 +8,7 @@ import { describeDeath } from '../base/describe-loss.ts';
 import { endBridges } from '../base/end-bridges.ts';
 import type { Checkpoints, ContainerState } from '../../engine/engine.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
-import { pastStarts } from '../base/start-known.ts';
+import { pastMoves } from '../base/moves.ts';
 import { stop } from './stop.ts';
 
 const CHECKPOINT_ATTEMPTS = 3;
@@ -29,6 +29,8 @@ async function attempt(context: DockerContext, sandboxId: string): Promise<Sandb
   const { engine, rows } = context;
   const row = await ownRow(context, sandboxId);
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+  // An earlier attempt may have changed the row alone.
+  if (row.state === 'stopped') return stop(context, sandboxId);
   if (!HAVE_PROCESSES.has(row.state)) return tierOfState(row.state);
   const container = row.state === 'hibernated' ? await pastCheckpoint(context, row) : await engine.inspect(row.containerName);
   if (row.state === 'hibernated' && container?.status === 'hibernated') return onDisk(context, row);
@@ -71,7 +73,7 @@ async function putToDisk(context: DockerContext, row: SandboxRow, { container, c
       // The bridges in a frozen container cannot end, so its processes run for a moment.
       await engine.unpause(container.id);
       await endBridges(context, sandboxId, container.id);
-      if ((await pastStarts(context, sandboxId))?.generation !== row.generation) return undefined;
+      if ((await pastMoves(context, sandboxId))?.generation !== row.generation) return undefined;
       await checkpoints.make(container.id, name);
       break;
     } catch (error) {

@@ -3,7 +3,7 @@ import { failure } from '../../../contracts/errors.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
 import { removeCheckpoints } from '../base/engine-parts.ts';
-import { pastStarts } from '../base/start-known.ts';
+import { stopKnown } from '../base/moves.ts';
 
 /**
  * Ends a sandbox's processes and keeps its files. The row is set first: other workers treat a container that has ended while its row is `running`
@@ -26,13 +26,12 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
   });
 }
 
-/** Ends the processes of a sandbox whose row is `stopped`. False when a caller has woken it meanwhile; that one may have found the container still running. */
+/** Ends the processes of a sandbox whose row is `stopped`, which an engine may have refused before, or a worker that died has not come to. False when a caller has woken it meanwhile; that one may have found the container still running. */
 export async function endProcesses(context: DockerContext, row: SandboxRow): Promise<boolean> {
-  const { engine, rows, connections, log } = context;
-  const { sandboxId, containerName, generation } = row;
+  const { rows, connections, log } = context;
+  const { sandboxId, generation } = row;
   connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was stopped' }));
-  await pastStarts(context, sandboxId);
-  await engine.stop(containerName);
+  if (!(await stopKnown(context, row))) return false;
   await removeMemory(context, row);
   if ((await rows.get(sandboxId))?.generation !== generation) return false;
   log.info({ sandboxId }, 'sandbox stopped');

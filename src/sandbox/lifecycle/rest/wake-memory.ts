@@ -7,6 +7,7 @@ import type { DockerContext } from '../base/docker-context.ts';
 import type { Checkpoints, ContainerState, ContainerSpec } from '../../engine/engine.ts';
 import { jobsOf } from '../base/engine-parts.ts';
 import { ensureHolder } from '../base/holder.ts';
+import { isUp } from '../../engine/is-up.ts';
 import { spareNameOf } from '../../engine/labels.ts';
 import type { StreamTarget } from '../base/open-stream.ts';
 import { retried } from '../../../platform/retried.ts';
@@ -149,8 +150,4 @@ async function answered(answer: Promise<void>): Promise<void> {
     if (!isFailure(error, 'SANDBOX_UNREACHABLE')) throw error;
     throw failure('DOCKER_FAILED', { action: 'wake the sandbox', problem: String(error.values['problem']) }, error);
   }
-}
-
-function isUp(state: ContainerState | undefined): boolean {
-  return state?.status === 'running' || state?.status === 'paused';
 }

@@ -1,6 +1,7 @@
 import { cleanUp } from '../../../platform/clean-up.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../base/docker-context.ts';
+import { isUp } from '../../engine/is-up.ts';
 import { withRoom } from './with-room.ts';
 
 /** Why a sandbox is brought up. */
@@ -50,5 +51,5 @@ export async function endPromises(context: DockerContext, olderThanMs: number): 
 async function endPromise({ engine, rows }: DockerContext, { sandboxId, token }: { sandboxId: string; token: string }): Promise<void> {
   const row = await rows.get(sandboxId);
   const container = row && (await engine.inspect(row.containerName));
-  if (container?.status !== 'running' && container?.status !== 'paused') await rows.release(sandboxId, { token });
+  if (!isUp(container)) await rows.release(sandboxId, { token });
 }

@@ -21,8 +21,27 @@ export const faultPlan: fc.Arbitrary<FaultPlan> = fc.record({
 type Calls = Record<string, (...args: unknown[]) => unknown>;
 
 const LOST = failure('POSTGRES_UNAVAILABLE', { problem: 'the connection was lost' });
-/** What an engine with a full disk may refuse; it still shows what there is. */
-const REFUSABLE = ['create', 'createAttached', 'start', 'removeContainer', 'removeVolume', 'openBridge'] as const;
+/** What an engine may refuse, such as one with a full disk; it still shows what there is. */
+const REFUSABLE = [
+  'create',
+  'createAttached',
+  'start',
+  'pause',
+  'unpause',
+  'stop',
+  'removeContainer',
+  'removeVolume',
+  'openBridge',
+  'make',
+  'restore',
+  'remove',
+  'rename',
+  'removeEnded',
+  'createVolume',
+  'copy',
+  'unpack',
+  'bringBack',
+];
 
 /** What goes wrong on a host; it may be set at any time. */
 export class Faults {
@@ -41,15 +60,26 @@ export function planned({ refusals, losses }: FaultPlan): Pick<Faults, 'refuses'
 }
 
 export function refusable(faults: Faults, engine: Engine): Engine {
-  const calls = engine as unknown as Calls;
-  const changes = REFUSABLE.map((action) => [
-    action,
-    async (...args: unknown[]) => {
-      if (faults.refuses()) throw failure('DOCKER_FAILED', { action, problem: 'no space left on device' });
-      return calls[action]!(...args);
-    },
-  ]);
-  return { ...engine, ...Object.fromEntries(changes) };
+  return refusing(faults, engine as unknown as Part) as unknown as Engine;
+}
+
+type Part = Record<string, unknown>;
+
+/** Of an engine, its parts, and the jobs that it makes. */
+function refusing(faults: Faults, part: Part): Part {
+  const made = Object.entries(part).map(([name, value]): [string, unknown] => {
+    if (typeof value === 'object' && value !== null) return [name, refusing(faults, value as Part)];
+    if (typeof value !== 'function') return [name, value];
+    const call = value as (...args: unknown[]) => unknown;
+    if (name === 'jobs') return [name, (...args: unknown[]) => refusing(faults, call(...args) as Part)];
+    if (!REFUSABLE.includes(name)) return [name, value];
+    const refusable = async (...args: unknown[]) => {
+      if (faults.refuses()) throw failure('DOCKER_FAILED', { action: name, problem: 'no space left on device' });
+      return call(...args);
+    };
+    return [name, refusable];
+  });
+  return Object.fromEntries(made);
 }
 
 export function whileConnected<T extends Record<string, object>>(faults: Faults, families: T): T {

@@ -1,7 +1,7 @@
 import { deferred } from '../../../../src/common/deferred.ts';
 import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import type { Engine } from '../../../../src/sandbox/engine/engine.ts';
-import { pastStarts, startKnown } from '../../../../src/sandbox/lifecycle/base/start-known.ts';
+import { pastMoves, startKnown } from '../../../../src/sandbox/lifecycle/base/moves.ts';
 import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
 import { createTestSandboxes, until, waitingForLocks, type TestSandboxes } from '../support.ts';
 
@@ -51,6 +51,6 @@ test('who ends the processes of a sandbox waits until a start for an older row h
   await until(async () => (await waitingForLocks(parts)) > 0, 'the stop waits');
   goOn.resolve(undefined);
   expect([await starting, await stopping, await statusOf(seen)]).toEqual([true, 'stopped', 'ended']);
-  expect(await pastStarts({ rows: rows() }, seen.sandboxId)).toMatchObject({ state: 'stopped' });
+  expect(await pastMoves({ rows: rows() }, seen.sandboxId)).toMatchObject({ state: 'stopped' });
   await parts.sandboxes.destroy(seen.sandboxId);
 });
