@@ -34,16 +34,20 @@ export async function archive(context: DockerContext, sandboxId: string, otherwi
         await stop(context, sandboxId);
         return undefined;
       }
-      case 'stopped': {
-        const container = await context.engine.inspect(row.containerName);
-        if (!isUp(container)) return pack(context, row, container);
-        await endProcesses(context, row);
-        return undefined;
-      }
+      case 'stopped':
+        return packStopped(context, row);
       default:
         return tierOfState(row.state);
     }
   });
+}
+
+/** Undefined when it still had processes, which are ended first. */
+async function packStopped(context: DockerContext, row: SandboxRow): Promise<SandboxTier | undefined> {
+  const container = await context.engine.inspect(row.containerName);
+  if (!isUp(container)) return pack(context, row, container);
+  await endProcesses(context, row);
+  return undefined;
 }
 
 async function pack(context: DockerContext, row: SandboxRow, container: ContainerState | undefined): Promise<SandboxTier> {
