@@ -26,7 +26,10 @@ export async function stop(context: DockerContext, sandboxId: string): Promise<S
   });
 }
 
-/** Ends the processes of a sandbox whose row is `stopped`, which an engine may have refused before, or a worker that died has not come to. False when a caller has woken it meanwhile; that one may have found the container still running. */
+/**
+ * Ends the processes of a sandbox whose row is `stopped`: an engine may have refused that before, or a worker died before it. False when a caller has woken the
+ * sandbox meanwhile; that one may have found the container still running.
+ */
 export async function endProcesses(context: DockerContext, row: SandboxRow): Promise<boolean> {
   const { rows, connections, log } = context;
   const { sandboxId, generation } = row;
