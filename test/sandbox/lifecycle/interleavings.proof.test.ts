@@ -5,6 +5,7 @@ import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { faultPlan, Faults, NO_FAULTS, planned } from './fakes/fake-faults.ts';
 import { FakeTime, until } from './fakes/fake-time.ts';
 import { FakeWorld, type FakeWorker } from './fakes/fake-world.ts';
+import { REFUSED } from './fakes/until-done.ts';
 
 const ID = 'sbx_1';
 const OWNER = { sandboxId: ID, tenantId: 'tenant' };
@@ -77,9 +78,6 @@ const ERRORS: Record<string, string[]> = {
   die: ['SANDBOX_LOST'],
 };
 
-/** Of an engine that refuses some of what it is asked, and of a database whose connections are lost. */
-const REFUSED = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];
-
 async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc', faults = NO_FAULTS): Promise<void> {
   using time = new FakeTime();
   let drawn = 0;
@@ -115,7 +113,7 @@ async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc
     throw new Error(`never settled: ${JSON.stringify(outcomes.filter(({ settled, isDead }) => !settled && !isDead()))}; ${JSON.stringify(world.rows.get(ID))}`);
   });
   Object.assign(world, new Faults());
-  judge(steps, outcomes, faults === NO_FAULTS ? [] : REFUSED);
+  judge(steps, outcomes, faults === NO_FAULTS ? [] : [...REFUSED]);
   // What was refused is asked for again, as callers do.
   for (const { verb, number, settled, isDead } of outcomes) {
     const again = settled && 'error' in settled && isFailure(settled.error) && REFUSED.includes(settled.error.code) && verb in RESTING && !isDead();

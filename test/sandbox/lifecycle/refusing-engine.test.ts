@@ -1,28 +1,13 @@
 import * as fc from 'fast-check';
-import { isFailure } from '../../../src/contracts/errors.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { faultPlan, planned, type FaultPlan } from './fakes/fake-faults.ts';
 import { FakeTime, until } from './fakes/fake-time.ts';
 import { FakeWorld } from './fakes/fake-world.ts';
+import { sleep, untilDone } from './fakes/until-done.ts';
 
 const OWNER = { sandboxId: 'sbx_1', conversationId: 'conv_1', tenantId: 'tenant' };
-const PASSING: string[] = ['DOCKER_FAILED', 'SANDBOX_UNREACHABLE', 'POSTGRES_UNAVAILABLE'];
-/** Virtual. */
-const RETRY_MS = 300;
 const RUNS = Number(process.env['LONGSHORE_TEST_RUNS'] ?? 25);
 const SEED = Number(process.env['LONGSHORE_TEST_SEED'] ?? 8);
-
-/** Until it succeeds, as the attempts at a call do. */
-async function untilDone<T>(ask: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!isFailure(error) || !PASSING.includes(error.code)) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-  }
-}
 
 /** Returns what the open said of a loss, and how the command ended. */
 async function work(sandboxes: Sandboxes, number: number): Promise<object> {
@@ -38,7 +23,7 @@ async function play(begunAtMs: number[], faults: FaultPlan, latencies: number[])
   Object.assign(world, planned(faults));
   const workers = [world.worker(), world.worker()];
   const results = begunAtMs.map(async (atMs, number) => {
-    await new Promise((resolve) => setTimeout(resolve, atMs));
+    await sleep(atMs);
     return work(workers[number % 2]!.sandboxes, number);
   });
   const all = Promise.allSettled(results);
