@@ -3,7 +3,7 @@ import { isFailure } from '../../../src/contracts/errors.ts';
 import type { SandboxHandle } from '../../../src/sandbox/api/sandbox.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { faultPlan, Faults, NO_FAULTS, planned } from './fakes/fake-faults.ts';
-import { FakeTime, until } from './fakes/fake-time.ts';
+import { FakeTime, runIn, until } from './fakes/fake-time.ts';
 import { FakeWorld, type FakeWorker } from './fakes/fake-world.ts';
 import { REFUSED } from './fakes/until-done.ts';
 
@@ -83,13 +83,7 @@ async function play(steps: Step[], latencies: number[], runtime: 'runc' | 'runsc
   let drawn = 0;
   const world = new FakeWorld(() => latencies[(drawn += 1) % latencies.length] ?? 1);
   const workers = [world.worker(), world.worker()];
-  const run = async <T>(work: Promise<T>): Promise<T> => {
-    let isOver = false;
-    const noted = work.finally(() => (isOver = true));
-    noted.catch(() => undefined);
-    await until(time, () => isOver);
-    return work;
-  };
+  const run = runIn(time);
   const open = async (worker: FakeWorker) => ({ worker, sandboxes: worker.sandboxes, handle: (await run(worker.sandboxes.open(OWNER, { runtime }))).handle });
   const first = await open(workers[0]!);
   const actors = [first, await open(workers[0]!), await open(workers[1]!)];

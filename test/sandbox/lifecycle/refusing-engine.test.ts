@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { faultPlan, planned, type FaultPlan } from './fakes/fake-faults.ts';
-import { FakeTime, until } from './fakes/fake-time.ts';
+import { FakeTime, runIn } from './fakes/fake-time.ts';
 import { FakeWorld } from './fakes/fake-world.ts';
 import { sleep, untilDone } from './fakes/until-done.ts';
 
@@ -26,11 +26,7 @@ async function play(begunAtMs: number[], faults: FaultPlan, latencies: number[])
     await sleep(atMs);
     return work(workers[number % 2]!.sandboxes, number);
   });
-  const all = Promise.allSettled(results);
-  let isOver = false;
-  void all.then(() => (isOver = true));
-  await until(time, () => isOver);
-  const ended = (await all).map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason)));
+  const ended = (await runIn(time)(Promise.allSettled(results))).map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason)));
   expect(ended).toEqual(begunAtMs.map(() => ({ lost: undefined, status: 'exited' })));
 }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import { faultPlan, Faults, NO_FAULTS, planned, type FaultPlan } from './fakes/fake-faults.ts';
-import { FakeTime, until } from './fakes/fake-time.ts';
+import { FakeTime, runIn } from './fakes/fake-time.ts';
 import { FakeWorld } from './fakes/fake-world.ts';
 import { sleep, untilDone } from './fakes/until-done.ts';
 
@@ -72,12 +72,7 @@ async function play(uses: Use[], keepings: Keeping[], latencies: number[], runti
   const world = new FakeWorld(() => latencies[(drawn += 1) % latencies.length] ?? 1);
   Object.assign(world, planned(faults));
   const workers = [world.worker().sandboxes, world.worker().sandboxes];
-  const run = async <T>(work: Promise<T>): Promise<T> => {
-    let isOver = false;
-    void work.catch(() => undefined).then(() => (isOver = true));
-    await until(time, () => isOver);
-    return work;
-  };
+  const run = runIn(time);
   const kept = keepings.map(async ({ fromMs, forMs, size }, number) => {
     await sleep(fromMs);
     const keeping = workers[number]!.keepWarm!([{ name: 'small', options: { runtime }, size }]);

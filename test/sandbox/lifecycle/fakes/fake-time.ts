@@ -70,6 +70,16 @@ function timersOf({ setTimeout, clearTimeout, setInterval, clearInterval }: Time
   return { setTimeout, clearTimeout, setInterval, clearInterval };
 }
 
+/** Lets time pass until a piece of work has ended, and gives its result. */
+export function runIn(time: FakeTime): <T>(work: Promise<T>) => Promise<T> {
+  return async (work) => {
+    let isOver = false;
+    void work.catch(() => undefined).then(() => (isOver = true));
+    await until(time, () => isOver);
+    return work;
+  };
+}
+
 /** Time passes only when nothing else is left to do, so that each order of events is one of its own. */
 export async function until(time: FakeTime, isOver: () => boolean): Promise<void> {
   const endMs = time.nowMs + LIMIT_MS;

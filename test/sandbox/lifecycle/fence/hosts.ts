@@ -1,6 +1,6 @@
 import type { SandboxHandle } from '../../../../src/sandbox/api/sandbox.ts';
 import { fenceOf } from '../../../../src/sandbox/engine/labels.ts';
-import { until, type FakeTime } from '../fakes/fake-time.ts';
+import { runIn, type FakeTime } from '../fakes/fake-time.ts';
 import { FakeDatabase } from '../fakes/fake-database.ts';
 import { FakeWorld, type FakeWorker } from '../fakes/fake-world.ts';
 
@@ -35,13 +35,7 @@ export function twoHosts(time: FakeTime, latencies: number[]) {
   const database = new FakeDatabase();
   const latency = () => latencies[(drawn += 1) % latencies.length] ?? 1;
   const hosts = ['first', 'second'].map((hostId) => new Host(new FakeWorld(latency, { hostId, database })));
-  const run = async <T>(work: Promise<T>): Promise<T> => {
-    let isOver = false;
-    const noted = work.finally(() => (isOver = true));
-    noted.catch(() => undefined);
-    await until(time, () => isOver);
-    return work;
-  };
+  const run = runIn(time);
   return { database, hosts, run };
 }
 
