@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFailure } from '../../src/contracts/errors.ts';
 import { insist, isPassing } from './insist.ts';
-import { PULSE } from './kinds.ts';
+import { PULSE } from './kinds/kinds.ts';
 import type { Verdict } from './verdict.ts';
 import type { World } from './world.ts';
 

@@ -1,7 +1,7 @@
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import { saidIn, type ContentPart, type StoredEntry } from '../../src/contracts/transcript.ts';
 import type { ToolCallState } from '../../src/store/tool-call-rows.ts';
-import type { Kind, Step } from './kinds.ts';
+import type { Kind, Step, Turn } from './kinds/kinds.ts';
 import type { Problem, Rule } from './verdict.ts';
 
 /** A call as the ledger has it. */
@@ -14,6 +14,8 @@ export interface LedgerCall {
 /** All that is known of a conversation that has ended. */
 export interface Ended {
   kind: Kind;
+  /** The number of its turns that it has from the conversation that it is a fork of. */
+  inherited?: number;
   entries: StoredEntry[];
   events: ConversationEvent[];
   /** The events that its reader got; absent without a reader. */
@@ -36,11 +38,21 @@ export function problemsOf(ended: Ended): Problem[] {
 
 const broken = (rule: Rule, what: string): Problem => ({ rule, what });
 
-function ofTranscript({ kind, entries }: Ended): Problem[] {
-  const expected = kind.turns.flatMap(({ message, steps }) => [`user: ${message}`, ...steps.flatMap(linesOfStep)]);
-  const found = entries.map(({ entry }) => lineOf(entry));
+function ofTranscript({ kind, inherited = 0, entries }: Ended): Problem[] {
+  const expected = standing(kind.turns).flatMap(({ message, steps }) => [`user: ${message}`, ...steps.flatMap(linesOfStep)]);
+  const found = entries.filter(({ rewound, entry }) => !rewound && !(inherited > 0 && isOfFork(entry))).map(({ entry }) => lineOf(entry));
   // Results of the calls of one step come in any order.
   return sortedRuns(found).join('\n') === sortedRuns(expected).join('\n') ? [] : [broken('transcript', `it reads ${JSON.stringify(found)}`)];
+}
+
+/** The turns that no rewind has taken back. */
+function standing(turns: Turn[]): Turn[] {
+  return turns.reduce<Turn[]>((before, turn) => [...(turn.rewinds ? before.slice(0, 1) : before), turn], []);
+}
+
+/** What a fork is told of its sandbox. */
+function isOfFork(entry: StoredEntry['entry']): boolean {
+  return entry.role === 'note' && entry.text.startsWith('This conversation goes on from here as a fork of another one');
 }
 
 function linesOfStep({ say = '', calls = [] }: Step): string[] {
@@ -133,7 +145,7 @@ function ofCounter({ calls, counted, isServed }: Ended): Problem[] {
 }
 
 /** Numbers without gaps; what happens once is reported once; all turns have finished; each answer of a person is reported. */
-function ofEvents({ kind, events }: Ended): Problem[] {
+function ofEvents({ kind, inherited = 0, events }: Ended): Problem[] {
   const problems: Problem[] = [];
   const gap = events.findIndex(({ seq }, index) => seq !== index + 1);
   if (gap !== -1) problems.push(broken('reported', `event ${gap + 1} has the number ${events[gap]?.seq}`));
@@ -157,8 +169,8 @@ function ofEvents({ kind, events }: Ended): Problem[] {
   const endedAgents = idsOf('agent.ended');
   for (const id of idsOf('agent.started')) if (!endedAgents.has(id)) problems.push(broken('result', `no event tells the end of the sub-agent of ${id}`));
   const outcomes = events.flatMap(({ type, data }) => (type === 'turn.finished' ? [data.outcome] : []));
-  if (outcomes.join() !== kind.turns.map(() => 'finished').join())
-    problems.push(broken('lost', `its turns ended as: ${outcomes.join(', ') || 'none has ended'}`));
+  const own = kind.turns.slice(inherited);
+  if (outcomes.join() !== own.map(() => 'finished').join()) problems.push(broken('lost', `its turns ended as: ${outcomes.join(', ') || 'none has ended'}`));
   return problems;
 }
 

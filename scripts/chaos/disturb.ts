@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeId } from '../../src/contracts/ids.ts';
 import { problemsWithEndings } from './check-endings.ts';
 import { insist } from './insist.ts';
-import { KINDS } from './kinds.ts';
+import { KINDS } from './kinds/kinds.ts';
 import { between, oneOf } from './random.ts';
 import type { Problem, Verdict } from './verdict.ts';
 import type { World } from './world.ts';

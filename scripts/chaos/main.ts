@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { inTime } from '../../src/common/in-time.ts';
 import { isFailure } from '../../src/contracts/errors.ts';
+import { ALL_KINDS } from './kinds/all-kinds.ts';
 import { takeLeftovers } from './take-leftovers.ts';
 import type { Scenario } from './scenario.ts';
 import { clocks } from './scenarios/clocks.ts';
@@ -39,6 +40,7 @@ ${Object.entries(SCENARIOS)
 Options:
   --seed NUMBER     the same choices again; the moments at which they fall differ a little
   --minutes NUMBER  how long faults or load go on; then conversations that are under way end
+  --kinds NAME,…    only conversations of these kinds, where the scenario has them: see scripts/chaos/kinds
   --logs DIRECTORY  keep the logs of workers and services there
   --program FILE    the program longshore (default: dist/cli/main.js, which npm run chaos builds)
   --help
@@ -54,11 +56,12 @@ interface Arguments {
   names: string[];
   seed: number;
   minutes: number | undefined;
+  kinds: ReadonlySet<string> | undefined;
   logs: string | undefined;
   program: string;
 }
 
-async function run(name: string, scenario: Scenario, { seed, minutes = scenario.minutes, logs, program }: Arguments): Promise<boolean> {
+async function run(name: string, scenario: Scenario, { seed, minutes = scenario.minutes, kinds, logs, program }: Arguments): Promise<boolean> {
   const missing = await scenario.missing?.();
   if (missing !== undefined) {
     console.error(`${name} cannot run here: ${missing}`);
@@ -66,12 +69,12 @@ async function run(name: string, scenario: Scenario, { seed, minutes = scenario.
   }
   const begun = performance.now();
   const say = (line: string) => console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}`);
-  const command = `npm run chaos -- ${name} --seed ${seed} --minutes ${minutes}`;
+  const command = `npm run chaos -- ${name} --seed ${seed} --minutes ${minutes}${kinds ? ` --kinds ${[...kinds].join()}` : ''}`;
   console.log(`${name}: ${scenario.summary}\nrepeat it with: ${command}`);
   const verdict = createVerdict(say);
   {
     using interruption = endWhenTold();
-    const opening = openWorld({ ...scenario, seed, program, logs, verdict, say, interrupted: interruption.signal });
+    const opening = openWorld({ ...scenario, seed, program, kinds, logs, verdict, say, interrupted: interruption.signal });
     interruption.ends(opening);
     await using world = await opening;
     say(`the installation ${world.installation} is up`);
@@ -119,7 +122,7 @@ function argumentsOf(given: string[]): Arguments | 'help' {
   const { values, positionals } = parseArgs({
     args: given,
     allowPositionals: true,
-    options: { seed: text, minutes: text, logs: text, program: { ...text, default: 'dist/cli/main.js' }, help: { type: 'boolean' } },
+    options: { seed: text, minutes: text, kinds: text, logs: text, program: { ...text, default: 'dist/cli/main.js' }, help: { type: 'boolean' } },
   });
   if (values.help) return 'help';
   const unknown = positionals.find((name) => !Object.hasOwn(SCENARIOS, name));
@@ -130,9 +133,17 @@ function argumentsOf(given: string[]): Arguments | 'help' {
     names: positionals.length === 0 ? DEFAULT : positionals,
     seed: seed ?? Math.floor(Math.random() * 2 ** 31),
     minutes,
+    kinds: values.kinds === undefined ? undefined : kindsOf(values.kinds),
     logs: values.logs === undefined ? undefined : resolve(values.logs),
     program: resolve(values.program),
   };
+}
+
+function kindsOf(text: string): ReadonlySet<string> {
+  const names = text.split(',');
+  const unknown = names.find((name) => !Object.hasOwn(ALL_KINDS, name));
+  if (unknown !== undefined) throw new RangeError(`there is no kind "${unknown}": use ${Object.keys(ALL_KINDS).join(', ')}`);
+  return new Set(names);
 }
 
 function numberOf(option: string, text: string | undefined, isUsable: (number: number) => boolean): number | undefined {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { insist } from './insist.ts';
-import { PULSE } from './kinds.ts';
+import { PULSE } from './kinds/kinds.ts';
 import type { World } from './world.ts';
 
 /** Milliseconds from the end of a fault. */

@@ -2,7 +2,8 @@ import { inTimeOr } from '../../src/common/in-time.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { problemsOf, type Ended } from './check-conversation.ts';
 import { converse, type Spoken } from './converse.ts';
-import { BELOW, KINDS, type Kind, type Kinds } from './kinds.ts';
+import { ALL_BELOW } from './kinds/all-kinds.ts';
+import { KINDS, type Kind, type Kinds } from './kinds/kinds.ts';
 import { startPerson } from './person.ts';
 import { oneOf } from './random.ts';
 import type { Problem, Verdict } from './verdict.ts';
@@ -53,10 +54,12 @@ export async function play(world: World, verdict: Verdict, options: PlayOptions)
 }
 
 /** All kinds in a random order, then again in another one. */
-function rotation({ random }: World, kinds: Kinds): () => [string, Kind] {
+function rotation({ random, kinds: only }: World, kinds: Kinds): () => [string, Kind] {
+  const all = Object.entries(kinds).filter(([name]) => only?.has(name) ?? true);
+  if (all.length === 0) throw new Error(`the scenario has none of these kinds: ${[...(only ?? [])].join(', ')}`);
   const left: [string, Kind][] = [];
   return () => {
-    if (left.length === 0) left.push(...Object.entries(kinds));
+    if (left.length === 0) left.push(...all);
     const next = oneOf(random.kinds, left);
     left.splice(left.indexOf(next), 1);
     return next;
@@ -78,12 +81,24 @@ async function hold(world: World, name: string, kind: Kind, id: string, limitMs:
     await inTimeOr(longshore.close(id), CLOSE_LIMIT_MS, undefined).catch(() => undefined);
     return [{ rule: 'lost', what: `${error instanceof Error ? error.message : String(error)}; ${state}` }];
   }
-  const problems = spoken.wrongReplies.map((what): Problem => ({ rule: 'reported', what }));
-  problems.push(...(await check(world, id, kind, book, spoken)));
-  return [...problems, ...(await checkBelow(world, id, kind, book))];
+  const problems = [...(await checkSpoken(world, kind, book, spoken)), ...(await checkBelow(world, id, kind, book))];
+  if (spoken.fork === undefined) return problems;
+  const ofFork = await checkSpoken(world, kind, book, spoken.fork, 1);
+  return [...problems, ...ofFork.map(({ rule, what }) => ({ rule, what: `its fork: ${what}` }))];
 }
 
-async function check(world: World, id: string, kind: Kind, book: Book, spoken?: Spoken): Promise<Problem[]> {
+async function checkSpoken(world: World, kind: Kind, book: Book, spoken: Spoken, inherited = 0): Promise<Problem[]> {
+  const wrong = spoken.wrongReplies.map((what): Problem => ({ rule: 'reported', what }));
+  return [...wrong, ...(await check(world, spoken.id, kind, book, { spoken, inherited }))];
+}
+
+async function check(
+  world: World,
+  id: string,
+  kind: Kind,
+  book: Book,
+  { spoken, inherited = 0 }: { spoken?: Spoken; inherited?: number } = {},
+): Promise<Problem[]> {
   const { counter, records } = world;
   const { tally } = book;
   const stored = await records.of(id);
@@ -93,6 +108,7 @@ async function check(world: World, id: string, kind: Kind, book: Book, spoken?: 
   const ended: Ended = {
     ...stored,
     kind,
+    inherited,
     ...(spoken && { read: spoken.read }),
     counted: (callId) => counter.requests.get(callId) ?? 0,
     isServed: (callId) => spoken?.served.has(callId) ?? false,
@@ -113,7 +129,7 @@ async function checkBelow(world: World, id: string, kind: Kind, book: Book): Pro
   if (agents.toSorted().join() !== kind.below.toSorted().join()) return [{ rule: 'doubled', what: `below it there are: ${agents.join(', ')}` }];
   const problems: Problem[] = [];
   for (const child of below) {
-    const found = await check(world, child.id, BELOW[child.agent] ?? { agent: {}, turns: [], marks: [] }, book);
+    const found = await check(world, child.id, ALL_BELOW[child.agent] ?? { agent: {}, turns: [], marks: [] }, book);
     problems.push(...found.map(({ rule, what }) => ({ rule, what: `${child.agent} below it: ${what}` })));
   }
   return problems;

@@ -10,8 +10,7 @@ import { startTemporaryStack, type TemporaryStack } from '../temporary-stack.ts'
 import { openCounter, type Counter } from './counter.ts';
 import { openSmallDisk, type SmallDisk } from './disks/small-disk.ts';
 import { startCrew, type Crew } from './crew.ts';
-import { BELOW, HOSTED, KINDS, PULSE, QUICK, STORED } from './kinds.ts';
-import { SWELLING, WAITING } from './memory/kinds.ts';
+import { ALL_KINDS } from './kinds/all-kinds.ts';
 import type { Launch } from './processes.ts';
 import { randomFrom, type Random } from './random.ts';
 import { openRecords, type Records } from './records.ts';
@@ -23,6 +22,8 @@ export interface WorldOptions {
   seed: number;
   /** The program `longshore`. */
   program: string;
+  /** Of those that the scenario has, only these are held. */
+  kinds?: ReadonlySet<string> | undefined;
   /** A directory for the logs of processes. */
   logs?: string | undefined;
   verdict: Verdict;
@@ -39,6 +40,8 @@ export interface WorldOptions {
 export interface World extends AsyncDisposable {
   /** One for the faults and one for the conversations: each makes the same choices for a seed, whatever the other does meanwhile. */
   random: { faults: Random; kinds: Random };
+  /** Of those that a scenario has, only these are held; undefined: all. */
+  kinds: ReadonlySet<string> | undefined;
   installation: string;
   /** Over HTTP, through the services that live. */
   longshore: Longshore;
@@ -79,7 +82,7 @@ export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { seed, program, logs, verdict, say, interrupted, spares, workers, postgresDiskMb } = options;
+  const { seed, program, kinds, logs, verdict, say, interrupted, spares, workers, postgresDiskMb } = options;
   const stops: (() => Promise<void>)[] = [];
   let ending: Promise<void> | undefined;
   const dispose = () => (ending ??= stopAll(stops));
@@ -99,7 +102,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
     stops.push(() => connection.close());
     const counter = await owned(openCounter);
-    await writeAgents(directory.agents, { ...KINDS, ...BELOW, ...PULSE, ...QUICK, ...HOSTED, ...STORED, ...SWELLING, ...WAITING });
+    await writeAgents(directory.agents, ALL_KINDS);
     const servers = { postgres: addressOf(stack.config.DATABASE_URL), temporal: addressOf(`tcp://${stack.config.TEMPORAL_ADDRESS}`) };
     const ways = { postgres: await owned(() => openWay(servers.postgres)), temporal: await owned(() => openWay(servers.temporal)) };
     const apiKey = await createKey(stack, directory.agents);
@@ -110,6 +113,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     const longshore = await owned(() => connect({ url: `http://127.0.0.1:${service.port}`, apiKey }));
     return {
       random,
+      kinds,
       installation: stack.config.LONGSHORE_INSTALLATION,
       longshore,
       records,

@@ -1,5 +1,5 @@
 import { problemsOf, type Ended } from '../../scripts/chaos/check-conversation.ts';
-import type { Kind } from '../../scripts/chaos/kinds.ts';
+import type { Kind } from '../../scripts/chaos/kinds/kinds.ts';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import type { StoredEntry, TranscriptEntry } from '../../src/contracts/transcript.ts';
 
@@ -84,6 +84,33 @@ test('a transcript that says something else is wrong', () => {
   expect(withEntries([...ENTRIES, { role: 'note', text: 'The sandbox was lost.' }])).toEqual([
     expect.stringMatching(/^transcript: .*"note: The sandbox was lost\."\]$/),
   ]);
+});
+
+test('what a rewind has taken back does not count, and what came after it does', () => {
+  const [turn] = KIND.turns as [Kind['turns'][number]];
+  const again = { message: 'Again.', steps: [{ say: 'Done again.' }] };
+  const kind: Kind = { ...KIND, turns: [turn, again, { ...again, rewinds: true }], marks: [] };
+  const asked: TranscriptEntry = { role: 'user', content: [{ type: 'text', text: 'Again.' }] };
+  const said: TranscriptEntry = { role: 'assistant', parts: [{ type: 'text', text: 'Done again.' }] };
+  const events = [...REPORTED, ['turn.finished', { outcome: 'finished' }], ['turn.finished', { outcome: 'finished' }]] as [string, object][];
+  const all = stored([...ENTRIES, asked, said, asked, said]);
+  const takenBack = all.map((entry, index) => (index === ENTRIES.length || index === ENTRIES.length + 1 ? { ...entry, rewound: true as const } : entry));
+  const of = (entries: StoredEntry[]) => found({ kind, entries, events: logOf(...events), read: logOf(...events) });
+  expect(of(takenBack)).toEqual([]);
+  expect(of(all)).toEqual([expect.stringMatching(/^transcript: it reads .*"user: Again\.".*"user: Again\."/)]);
+});
+
+test('a fork has what its source said, its own turns, and may have the note about its sandbox', () => {
+  const begun = { message: 'Begin.', steps: [{ say: 'Begun.' }] };
+  const kind: Kind = { ...KIND, turns: [begun, ...KIND.turns] };
+  const inherited: TranscriptEntry[] = [
+    { role: 'user', content: [{ type: 'text', text: 'Begin.' }] },
+    { role: 'assistant', parts: [{ type: 'text', text: 'Begun.' }] },
+  ];
+  const note: TranscriptEntry = { role: 'note', text: 'This conversation goes on from here as a fork of another one, with a sandbox of its own.' };
+  const entries = stored([...inherited, note, ...ENTRIES]);
+  expect(found({ kind, inherited: 1, entries })).toEqual([]);
+  expect(found({ kind, entries })).toEqual([expect.stringMatching(/^transcript: /), 'lost: its turns ended as: finished']);
 });
 
 test('each call has exactly one result, which is not an error', () => {

@@ -1,6 +1,6 @@
 import type { Ended } from '../../scripts/chaos/check-conversation.ts';
 import { problemsWithLosses } from '../../scripts/chaos/hosts/problems-with-losses.ts';
-import type { Kind } from '../../scripts/chaos/kinds.ts';
+import type { Kind } from '../../scripts/chaos/kinds/kinds.ts';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import type { TranscriptEntry } from '../../src/contracts/transcript.ts';
 

@@ -1,5 +1,5 @@
 import type { Ended } from '../../scripts/chaos/check-conversation.ts';
-import type { Kind } from '../../scripts/chaos/kinds.ts';
+import type { Kind } from '../../scripts/chaos/kinds/kinds.ts';
 import { problemsWithShortMemory } from '../../scripts/chaos/memory/problems-with-short-memory.ts';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import type { TranscriptEntry } from '../../src/contracts/transcript.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { WAITING } from './kinds.ts';
+import { WAITING } from '../kinds/memory.ts';
 
 const WAITERS = 3;
 const LIMIT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { ONCE, problemsOf, type Ended } from '../check-conversation.ts';
 import type { Problem } from '../verdict.ts';
-import { SWELLS } from './kinds.ts';
+import { SWELLS } from '../kinds/memory.ts';
 
 /** What the result of a call says that took more memory than its sandbox has. */
 const SAYS_MEMORY = /ran out of memory|has no memory left|allocation failed/;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KINDS, STORED } from '../kinds.ts';
+import { KINDS, STORED } from '../kinds/kinds.ts';
 import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between, oneOf } from '../random.ts';

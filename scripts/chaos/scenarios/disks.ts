@@ -5,7 +5,7 @@ import { createAsker } from '../ask.ts';
 import { problemsWithFullDisks } from '../disks/problems-with-full-disks.ts';
 import { openSmallDisk, whyNoSmallDisk, type SmallDisk } from '../disks/small-disk.ts';
 import { openHost, type ChaosHost } from '../hosts/open-hosts.ts';
-import { KINDS, STORED } from '../kinds.ts';
+import { KINDS, STORED } from '../kinds/kinds.ts';
 import { measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoOwnEngine } from '../../own-engine.ts';
-import { HOSTED } from '../kinds.ts';
+import { HOSTED } from '../kinds/kinds.ts';
 import { LOST_AFTER_MS, openHosts, type ChaosHost, type ChaosHosts } from '../hosts/open-hosts.ts';
 import { problemsWithLosses } from '../hosts/problems-with-losses.ts';
 import { play } from '../play.ts';

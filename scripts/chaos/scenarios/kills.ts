@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FEATURES } from '../kinds/features.ts';
+import { KINDS } from '../kinds/kinds.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
@@ -20,7 +22,12 @@ export const kills: Scenario = {
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);
     const killing = killAtRandom(world, over, say, PAUSE_MS);
-    const { conversations, calls, events } = await play(world, verdict, { lanes: LANES, over, limitMs: CONVERSATION_LIMIT_MS });
+    const { conversations, calls, events } = await play(world, verdict, {
+      lanes: LANES,
+      over,
+      limitMs: CONVERSATION_LIMIT_MS,
+      kinds: { ...KINDS, ...FEATURES },
+    });
     const killed = await killing;
     verdict.add(...(await strangeEffects(world)));
     say(`${killed.worker} workers and ${killed.service} services were killed; ${conversations} conversations had ${calls} calls and ${events} events`);

@@ -5,7 +5,7 @@ import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../own-engin
 import { createAsker } from '../ask.ts';
 import { insist } from '../insist.ts';
 import { tryFullHost } from '../memory/full-host.ts';
-import { PLAYED, WAITING } from '../memory/kinds.ts';
+import { PLAYED, WAITING } from '../kinds/memory.ts';
 import { limitPostgres } from '../memory/postgres-memory.ts';
 import { problemsWithShortMemory } from '../memory/problems-with-short-memory.ts';
 import { openScarceRuntime, whyNoScarceRuntime, type ScarceRuntime } from '../memory/scarce-runtime.ts';

@@ -1,4 +1,4 @@
-import { QUICK } from '../kinds.ts';
+import { QUICK } from '../kinds/kinds.ts';
 import { play } from '../play.ts';
 import { between, oneOf, type Random } from '../random.ts';
 import type { Scenario } from '../scenario.ts';

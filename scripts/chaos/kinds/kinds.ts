@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import type { JsonObject } from '../../src/contracts/json.ts';
-import { readProgram } from '../../src/platform/read-program.ts';
+import type { JsonObject } from '../../../src/contracts/json.ts';
+import { readProgram } from '../../../src/platform/read-program.ts';
 
 export interface Call {
   call: string;
@@ -14,6 +14,8 @@ export interface Turn {
   message: string;
   /** Milliseconds after the reply to the one before. */
   afterMs?: number;
+  /** Before its message, the client goes back to the end of the first turn; its steps are those of the turn that came after that. */
+  rewinds?: true;
   steps: Step[];
 }
 
@@ -26,24 +28,26 @@ export interface Kind {
   marks: string[];
   /** Agents whose conversations begin below it, each as often as it stands here. */
   below?: string[];
+  /** At the end of the first turn, the client makes a fork, which does the turns after that as well. */
+  forks?: true;
 }
 
 export type Kinds = Record<string, Kind>;
 
-const PLUGIN = fileURLToPath(new URL('plugin', import.meta.url));
+const PLUGIN = fileURLToPath(new URL('../plugin', import.meta.url));
 /** Of agents whose effects are counted outside of Longshore, too. */
 export const PLUGIN_TOOLS = { plugins: [PLUGIN], tools: ['shell:*', 'code:*', 'chaos:*'] };
-const CODE = readProgram(import.meta.url, 'programs/call-tools.js');
+const CODE = readProgram(import.meta.url, '../programs/call-tools.js');
 const IN_CODE = ['anchor', 'bollard', 'crane'].flatMap((label) => [`by code: ${label}`, `by code: ${label}, in the sandbox`]);
-const TASK = { tokens: 100_000, steps: 12 };
+export const TASK = { tokens: 100_000, steps: 12 };
 
-const call = (tool: string, input: JsonObject): Call => ({ call: tool, with: input });
-const calls = (...made: Call[]): Step => ({ calls: made });
+export const call = (tool: string, input: JsonObject): Call => ({ call: tool, with: input });
+export const calls = (...made: Call[]): Step => ({ calls: made });
 /** Takes effect in the middle of its time, so that a fault comes before, between and after effects. */
-const mark = (label: string) => call('shell:run', { command: `sleep 0.3; echo '${label}' >> log; sleep 0.3` });
+export const mark = (label: string) => call('shell:run', { command: `sleep 0.3; echo '${label}' >> log; sleep 0.3` });
 const ofOneTurn = (...labels: string[]): Step[] => labels.map((label) => calls(call('shell:run', { command: `sleep 2; echo '${label}' >> log; sleep 1` })));
-const show = calls(call('shell:run', { command: 'sort log' }));
-const give = (agent: string) => call('agents:run', { agent, task: 'Work.' });
+export const show = calls(call('shell:run', { command: 'sort log' }));
+export const give = (agent: string) => call('agents:run', { agent, task: 'Work.' });
 const count = (tool: 'count' | 'once', label: string) => call(`chaos:${tool}`, { label });
 
 /** Those that are started; what they start is in `BELOW`. */

@@ -1,4 +1,4 @@
-import { KINDS, PLUGIN_TOOLS, type Call, type Kinds, type Step } from '../kinds.ts';
+import { KINDS, PLUGIN_TOOLS, type Call, type Kinds, type Step } from './kinds.ts';
 
 const call = (tool: string, input: Call['with']): Step => ({ calls: [{ call: tool, with: input }] });
 const mark = (label: string) => call('shell:run', { command: `echo '${label}' >> log` });
