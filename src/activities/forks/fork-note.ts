@@ -14,6 +14,6 @@ export function noteOf({ files, resultSeq }: ForkRow, plan: FilesPlan, processes
       : 'Its files are as they were at this moment.';
   const programs = processes
     ? 'Programs that ran in the earlier sandbox at that moment run in it, too.'
-    : 'Programs that ran in the earlier sandbox do not run in it; what a note says about commands that were cut off is about those.';
+    : 'Programs that ran in the earlier sandbox do not run in it, and the variables of its code contexts are gone.';
   return `${FORK} ${state} ${programs}`;
 }

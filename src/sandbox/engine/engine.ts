@@ -163,8 +163,11 @@ export interface DiskSpace {
 }
 export type HelperSpec = Pick<ContainerSpec, 'name' | 'image' | 'labels' | 'runtime'>;
 
-/** A place on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). */
-export type CopyPlace = { volume: string } | { container: string; checkpoint: string };
+/**
+ * A place on the engine's machine: a whole volume, or one checkpoint of a container (by its full id). `forAnother`: it gets the files of one sandbox for another
+ * one, which has none of the processes and does not count them as its own that ended.
+ */
+export type CopyPlace = { volume: string; forAnother?: boolean } | { container: string; checkpoint: string };
 
 export interface CopyJobs {
   /** Copies all files between two places, unchanged. The bytes do not leave the engine. */

@@ -19,6 +19,10 @@ beforeAll(async () => {
     stepper: { checkpoints: 'step', steps: [writes('one'), writes('two'), { say: 'Done.' }, { say: 'Else done.' }] },
     plain: { steps },
     sleeper: { steps: [writes('one'), { say: 'First.' }, { call: 'shell:run', with: { command: 'echo half > notes; sleep 600' } }, { say: 'Late.' }] },
+    waiter: {
+      checkpoints: 'turn',
+      steps: [writes('one'), { say: 'First.' }, { call: 'shell:run', with: { command: 'until test -e go; do sleep 0.1; done' } }],
+    },
     talker: { steps: [{ say: 'Hello.' }, { say: 'Again.' }, { say: 'And again.' }] },
   });
   await installation.startWorker().ready;
@@ -146,6 +150,20 @@ test('a running conversation is forked at its newest finished step, a closed one
   const open = await talker.fork();
   expect(await say(open, 'More.')).toBe('Again.');
   expect(await open.status()).toMatchObject({ sandboxTier: 'none' });
+}, 180_000);
+
+test('a fork of a place before a command that runs is told nothing of that command', async () => {
+  const chat = await start('waiter');
+  await chat.reply();
+  const [first = ''] = await turnsOf(chat);
+  const { turnId } = await chat.send('Wait.');
+  await untilEvent(chat, ({ type, turnId: of }) => type === 'tool.started' && of === turnId);
+  const fork = await chat.fork({ at: first, message: 'Wait.' });
+  await untilEvent(fork, ({ type }) => type === 'tool.started');
+  expect(await notes(fork)).toEqual([
+    'This conversation goes on from here as a fork of another one, with a sandbox of its own. Its files are as they were at this moment. ' +
+      'Programs that ran in the earlier sandbox do not run in it, and the variables of its code contexts are gone.',
+  ]);
 }, 180_000);
 
 test('a rewound conversation is forked as it is, and where it went back beyond', async () => {

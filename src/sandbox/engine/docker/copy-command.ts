@@ -8,7 +8,9 @@ export interface MountedPlace {
   path: string;
 }
 
-export interface MountedTarget extends MountedPlace {
+export interface MountedTarget extends Omit<MountedPlace, 'kind'> {
+  /** `copy`: a volume for a sandbox that has the files of another one, and none of its processes. */
+  kind: MountedPlace['kind'] | 'copy';
   /** The path of a checkpoint's pages as the engine sees it. */
   pages: string;
 }

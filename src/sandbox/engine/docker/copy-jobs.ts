@@ -8,7 +8,7 @@ import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
-import { BRING_BACK_COMMAND, copyJobCommand, type MountedPlace } from './copy-command.ts';
+import { BRING_BACK_COMMAND, copyJobCommand, type MountedPlace, type MountedTarget } from './copy-command.ts';
 import { LABEL } from '../labels.ts';
 import { SECURITY_OPTIONS } from './seccomp/profile.ts';
 
@@ -119,7 +119,7 @@ async function createJob({ docker, image, installation, dataDirectory }: CopyJob
     Image: image,
     Labels: { [LABEL.installation]: installation, [LABEL.role]: 'copy' },
     User: '0:0',
-    Cmd: isBackup ? BRING_BACK_COMMAND : copyJobCommand(from && mounted(from, '/from'), to && { ...mounted(to, '/to'), pages: pagesOf(to, containers) }),
+    Cmd: isBackup ? BRING_BACK_COMMAND : copyJobCommand(from && mounted(from, '/from'), to && targetOf(to, containers)),
     OpenStdin: from === undefined,
     StdinOnce: from === undefined,
     HostConfig: {
@@ -152,6 +152,11 @@ async function createJob({ docker, image, installation, dataDirectory }: CopyJob
       ),
     },
   });
+}
+
+function targetOf(to: CopyPlace, containers: string): MountedTarget {
+  const target = { ...mounted(to, '/to'), pages: pagesOf(to, containers) };
+  return 'volume' in to && to.forAnother === true ? { ...target, kind: 'copy' } : target;
 }
 
 function mounted(place: CopyPlace, at: string): MountedPlace {

@@ -95,6 +95,7 @@ async function layOutArchived(
   try {
     return await layOut(context, row, {
       files: (to) => bringBack(context, sandboxId, files, to),
+      ofAnother: true,
       ...(takesMemory && { memory: memoryOfCopy(context, row, (to) => bringBack(context, sandboxId, memory, to)) }),
     });
   } catch (error) {
@@ -112,6 +113,7 @@ function layOutStill(context: DockerContext, sandboxId: string, row: NewRow, pro
       withMemory(context, still, { processes, name }, (from) =>
         layOut(context, row, {
           files: (to) => jobsOf(context).copy({ volume: still.row.volumeName }, to),
+          ofAnother: true,
           ...(from && { memory: memoryOfCopy(context, row, (to) => jobsOf(context).copy(from, to)) }),
         }),
       ),

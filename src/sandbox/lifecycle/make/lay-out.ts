@@ -11,6 +11,8 @@ import { LABEL, sandboxLabels, volumeNameOf } from '../../engine/labels.ts';
 /** Where the parts of a sandbox come from. */
 export interface Parts {
   files: (to: CopyPlace) => Promise<void>;
+  /** They are those of another sandbox. */
+  ofAnother?: true;
   /** Copies the checkpoint, and makes the definition of its container. */
   memory?: { copyTo: (to: CopyPlace) => Promise<void>; specOf: (volumeName: string) => Promise<ContainerSpec> };
 }
@@ -31,7 +33,7 @@ export interface LaidOut {
 export async function layOut(
   context: DockerContext,
   row: Pick<SandboxRow, 'sandboxId' | 'conversationId' | 'fence' | 'containerName' | 'options'>,
-  { files, memory }: Parts,
+  { files, ofAnother, memory }: Parts,
 ): Promise<LaidOut> {
   const { engine, installation } = context;
   const suffix = randomBytes(4).toString('hex');
@@ -40,7 +42,7 @@ export async function layOut(
   try {
     const labels = { ...sandboxLabels(installation, row), [LABEL.role]: 'copy' };
     await copiesOf(engine).createVolume(volumeName, labels, await volumeLimit(engine, row.options));
-    await files({ volume: volumeName });
+    await files({ volume: volumeName, ...(ofAnother && memory === undefined && { forAnother: true }) });
     if (memory === undefined) return laidOut;
     const spec = await memory.specOf(volumeName);
     laidOut.containerId = await engine.create({ ...spec, name: `copy.${row.containerName}.${suffix}`, labels: { ...spec.labels, [LABEL.role]: 'copy' } });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { copyJobCommand, type MountedPlace } from '../../../../src/sandbox/engine/docker/copy-command.ts';
+import { copyJobCommand, type MountedPlace, type MountedTarget } from '../../../../src/sandbox/engine/docker/copy-command.ts';
 
 /** Where the engine has the pages of the copy; in a job nothing is there. */
 const ENGINE_PAGES = '/var/lib/engine/containers/c0ffee/checkpoints/rest-0.pages/pages.img';
@@ -15,14 +15,15 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 type Kind = MountedPlace['kind'];
+type TargetKind = MountedTarget['kind'];
 
 /** As a copy job does. Places are directories here. */
-async function copy(kind: Kind, from: string, targetKind: Kind, to: string): Promise<void> {
+async function copy(kind: Kind, from: string, targetKind: TargetKind, to: string): Promise<void> {
   await run(copyJobCommand({ kind, path: from }, { kind: targetKind, path: to, pages: ENGINE_PAGES }));
 }
 
 /** The same with two jobs: what the first packs, the second unpacks. */
-async function carry(kind: Kind, from: string, targetKind: Kind, to: string): Promise<void> {
+async function carry(kind: Kind, from: string, targetKind: TargetKind, to: string): Promise<void> {
   const archive = await run(copyJobCommand({ kind, path: from }, undefined));
   await run(copyJobCommand(undefined, { kind: targetKind, path: to, pages: ENGINE_PAGES }), archive);
 }
@@ -85,6 +86,21 @@ test('the files of a sandbox are copied as they are, whatever their names', asyn
     expect(await readlink(join(to, 'pages.img'))).toBe('/etc/hostname');
     expect(await read(to, 'kept')).toBe('yes');
   }
+});
+
+test('a volume for another sandbox is marked, so that what ran in the source does not count as ended in it', async () => {
+  const [used, unused] = [join(directory, 'used'), join(directory, 'unused')];
+  await mkdir(join(used, '.longshore', 'execs'), { recursive: true });
+  await mkdir(unused);
+  for (const move of [copy, carry]) {
+    const to = await mkdtemp(join(directory, 'to-'));
+    await move('volume', used, 'copy', to);
+    expect((await readdir(join(to, '.longshore'))).toSorted()).toEqual(['execs', 'execs.copied']);
+    const bare = await mkdtemp(join(directory, 'bare-'));
+    await move('volume', unused, 'copy', bare);
+    expect(await readdir(bare)).toEqual([]);
+  }
+  expect(await readdir(join(used, '.longshore'))).toEqual(['execs']);
 });
 
 test('a checkpoint is refused whose pages are a link of unknown origin, or are missing', async () => {

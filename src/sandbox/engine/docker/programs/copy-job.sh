@@ -3,7 +3,7 @@
 #   copy-job.sh copy KIND PLACE TARGET_KIND TARGET PAGES
 #   copy-job.sh pack KIND PLACE
 #   copy-job.sh unpack TARGET_KIND TARGET PAGES
-# A kind is "volume" or "checkpoint". PAGES is the path of the target's pages as the engine sees it. The pages of a checkpoint may be in a directory beside
+# A kind is "volume" or "checkpoint", or of a target "copy": a volume for another sandbox. PAGES is the path of the target's pages as the engine sees it. The pages of a checkpoint may be in a directory beside
 # it, with a link in their place that is broken inside a job. In a volume or an archive the pages are a regular file of the checkpoint.
 set -eu
 
@@ -40,6 +40,10 @@ finish() { # TARGET_KIND TARGET PAGES
       mv "$2/pages.img" "$2.pages/"
       ln -s "$3" "$2/pages.img"
     fi
+  fi
+  # The supervisor of the other sandbox looks for it (journal.py).
+  if [ "$1" = copy ] && [ -d "$2/.longshore" ]; then
+    : >"$2/.longshore/execs.copied"
   fi
   sync -f "$2"
 }

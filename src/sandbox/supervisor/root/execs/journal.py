@@ -83,6 +83,7 @@ class Journal:
         self._life = f'{root}.life'
         self._last_life = self._read_life()
         self._new_life: str | None = timestamp()
+        self._begin_as_copy(f'{root}.copied')
 
     def path(self, exec_id: str, name: str) -> str:
         return f'{self.root}/{exec_id}/{name}'
@@ -195,6 +196,15 @@ class Journal:
             files.close()
             return None
         return files
+
+    def _begin_as_copy(self, mark: str) -> None:
+        """The volume is a copy of another sandbox's, which is marked: what ran there did not end with a container of this one."""
+        if not os.path.exists(mark):
+            return
+        self._last_life = self._new_life or ''
+        self.begin_life()
+        if self._new_life is None:
+            os.unlink(mark)
 
     def _read_life(self) -> str:
         try:

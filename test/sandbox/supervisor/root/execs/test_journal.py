@@ -118,6 +118,40 @@ def test_an_exec_is_past_when_another_supervisor_has_begun_since(root: str, monk
     assert not third.is_past(None)
 
 
+def test_what_ran_in_the_source_of_a_copy_is_past(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def life(begun: str) -> Journal:
+        monkeypatch.setattr(journal, 'timestamp', lambda: begun)
+        return Journal(root)
+
+    life('2026-01-01').begin_life()
+    mark = f'{root}.copied'
+    with open(mark, 'w', encoding='ascii'):
+        pass
+    copy = life('2026-01-02')
+    assert copy.is_past({'startedAt': '2026-01-01T12'})
+    assert not os.path.exists(mark)
+    # Also when the copy is started again without a command of its own.
+    again = life('2026-01-03')
+    assert again.is_past({'startedAt': '2026-01-01T12'})
+    assert not again.is_past({'startedAt': '2026-01-02T12'})
+
+
+def test_a_copy_on_a_full_volume_is_marked_until_there_is_room(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Journal(root)
+    mark = f'{root}.copied'
+    with open(mark, 'w', encoding='ascii'):
+        pass
+    with monkeypatch.context() as full:
+
+        def refuse(*_: object) -> int:
+            raise OSError(errno.ENOSPC, 'full')
+
+        full.setattr(os, 'open', refuse)
+        copy = Journal(root)
+    assert copy.is_past(SPEC)
+    assert os.path.exists(mark)
+
+
 def test_times_are_iso_8601_in_utc() -> None:
     assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z', journal.timestamp())
 
