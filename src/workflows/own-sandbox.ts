@@ -14,12 +14,13 @@ export async function getFiles(running: RunningConversation): Promise<void> {
   const { conversationId, agentId, tenantId } = data;
   try {
     const files = await forkSandbox(data, { conversationId, agentId, tenantId });
-    if (files.outcome === 'failed') closeConversation(data);
+    if (files.outcome === 'failed') closeConversation(data, `the fork could not get its files: ${files.problem}`);
     else data.sandboxTier = files.sandboxTier;
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
-    data.outbox.push({ type: 'fork.failed', data: { problem: error.cause?.message ?? error.message } });
-    closeConversation(data);
+    const problem = error.cause?.message ?? error.message;
+    data.outbox.push({ type: 'fork.failed', data: { problem } });
+    closeConversation(data, `the fork could not get its files: ${problem}`);
   }
   running.change(() => delete data.awaitsFiles);
   await running.save();

@@ -251,20 +251,21 @@ export function endTurn(data: ConversationData, ending: TurnEnding): void {
   if (turn.ending === undefined || order.indexOf(ending) > order.indexOf(turn.ending)) turn.ending = ending;
 }
 
-/** Drops all waiting messages; each of their turns is reported as cancelled. */
-export function dropQueue(data: ConversationData): void {
-  for (const { turnId } of data.queue.splice(0)) data.outbox.push({ type: 'turn.finished', turnId, data: { outcome: 'cancelled' } });
+/** Drops all waiting messages; each of their turns is reported as cancelled, with the problem that is the reason, if there is one. */
+export function dropQueue(data: ConversationData, message?: string): void {
+  const end = { outcome: 'cancelled', ...(message !== undefined && { message }) };
+  for (const { turnId } of data.queue.splice(0)) data.outbox.push({ type: 'turn.finished', turnId, data: end });
   if (data.turn) data.turn.steers = [];
   delete data.wake;
   data.urgent = 0;
 }
 
 /** Begins to close the conversation: it accepts nothing new, and the running turn is interrupted. */
-export function closeConversation(data: ConversationData): void {
+export function closeConversation(data: ConversationData, problem?: string): void {
   if (data.closing) return;
   data.closing = true;
   endTurn(data, 'interrupted');
-  dropQueue(data);
+  dropQueue(data, problem);
 }
 
 /** True when running work has to end at once. */

@@ -136,7 +136,7 @@ test('a fork whose source is removed before it has its files is closed, and says
   const chat = await start('west');
   await worker.stop();
   // No worker runs: the forks wait for their files.
-  const forks = await Promise.all([chat.fork(), chat.fork({ files: 'now' }), chat.fork({ files: 'none' })]);
+  const forks = await Promise.all([chat.fork({ message: 'On.' }), chat.fork({ files: 'now', message: 'On.' }), chat.fork({ files: 'none' })]);
   const { removal, sandboxes, conversations } = installation.store;
   const row = await sandboxes.ofConversation(chat.id);
   await conversations.close(chat.id, {});
@@ -150,6 +150,7 @@ test('a fork whose source is removed before it has its files is closed, and says
     for await (const { type, data } of fork.events()) if (type === 'fork.failed') problem = data['problem'];
     expect(problem).toContain(`The files that "${chat.id}" had there are not known: it has no sandbox now.`);
     expect(await said(fork)).toEqual(['Go.']);
+    await expect(fork.reply()).rejects.toMatchObject({ code: 'TURN_FAILED', values: { problem: `the fork could not get its files: ${String(problem)}` } });
   }
   expect(await say(none, 'On.')).toBe('Wrote two.');
   await next.stop();
