@@ -1,6 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { propagation } from '@opentelemetry/api';
+import type { ServerResponse } from 'node:http';
+import { failure } from '../../src/contracts/errors.ts';
 import { connect } from '../../src/client.ts';
 import { createHttpLink } from '../../src/client/http/http-link.ts';
 import { startProvider } from '../models/provider-server.ts';
@@ -39,6 +41,24 @@ test('an error of the archive that is imported is not called one of the service'
 test('a service that cannot be reached is named, whatever the archive is', async () => {
   await using longshore = await connect({ url: 'http://127.0.0.1:9', apiKey: 'lsk_test' });
   await expect(longshore.import(Readable.from([Buffer.from('a')]))).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE' });
+});
+
+test('a request that did not get its answer, and whose first attempt is in progress, is repeated until it has one', async () => {
+  const running = failure('IDEMPOTENCY_RUNNING', { key: 'k' });
+  const answers: ((response: ServerResponse) => void)[] = [
+    (response) => response.destroy(),
+    (response) => response.writeHead(409).end(JSON.stringify({ code: running.code, values: running.values })),
+    (response) => response.end('{"done":true}'),
+  ];
+  await using service = await startProvider((response) => answers.shift()?.(response));
+  const link = createHttpLink({ url: service.url, apiKey: 'lsk_test' });
+  const headers = { 'idempotency-key': 'k' };
+  expect(await link.json('/v1/x', { method: 'POST', body: {}, headers })).toEqual({ done: true });
+  expect(service.requests.map((request) => request.headers['idempotency-key'])).toEqual(['k', 'k', 'k']);
+
+  // Of a key that this client has not sent before, another one may have made the request.
+  answers.push((response) => response.writeHead(409).end(JSON.stringify({ code: running.code, values: running.values })));
+  await expect(link.json('/v1/x', { method: 'POST', body: {}, headers })).rejects.toMatchObject({ code: 'IDEMPOTENCY_RUNNING' });
 });
 
 /** Some chunks, and then an error. */

@@ -20,9 +20,13 @@ declare module 'fastify' {
   }
 }
 
+/** Several times in the minute after which a request that nothing is heard of counts as abandoned, so that Postgres may be away for a while. */
+const KEEP_EVERY_MS = 10_000;
+
 /** Lets a request with an `Idempotency-Key` take effect once. Comes after authentication, in the scope of the tenant. */
 export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
   api.decorateRequest('repeatable');
+  const inProgress = keepInProgress(api, answers);
   api.addHook('preHandler', async (request, reply) => {
     const { repeated } = request.routeOptions.config;
     const key = keepsAnswers(repeated) || repeated === 'refused' ? idempotencyKeyOf(request.headers) : undefined;
@@ -37,6 +41,7 @@ export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
       return reply.code(found.status).header('idempotency-replayed', 'true').type('application/json; charset=utf-8').send(found.body);
     }
     request.repeatable = repeatable;
+    inProgress.add(repeatable);
     return undefined;
   });
   // Before the answer is sent, so that a repetition after the answer finds it.
@@ -46,10 +51,28 @@ export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
     request.repeatable = undefined;
     const isKept = request.routeOptions.config.repeated === 'answer' && typeof payload === 'string';
     // What was refused or failed may be tried again.
-    if (reply.statusCode >= 300) await answers.release(repeatable);
-    else await answers.answer(repeatable, reply.statusCode, isKept ? payload : undefined);
+    try {
+      if (reply.statusCode >= 300) await answers.release(repeatable);
+      else await answers.answer(repeatable, reply.statusCode, isKept ? payload : undefined);
+    } finally {
+      inProgress.delete(repeatable);
+    }
     return payload;
   });
+}
+
+/** What is added is said to be in progress until it is deleted again. */
+function keepInProgress(api: Api, answers: RequestAnswers): Set<RepeatableRequest> {
+  const inProgress = new Set<RepeatableRequest>();
+  const keeping = setInterval(() => {
+    if (inProgress.size === 0) return;
+    answers
+      .keep(inProgress)
+      .catch((error: unknown) => api.log.warn({ err: error }, 'it could not be said that requests with an Idempotency-Key are in progress'));
+  }, KEEP_EVERY_MS);
+  keeping.unref();
+  api.addHook('onClose', async () => clearInterval(keeping));
+  return inProgress;
 }
 
 /** Whether requests to a route are noted, so that a key takes effect once. */

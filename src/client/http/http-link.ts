@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { context, propagation } from '@opentelemetry/api';
 import { ERRORS } from '../../contracts/error-table/error-rows.ts';
-import { failure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
+import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import type { Json } from '../../contracts/json.ts';
 
@@ -33,6 +33,9 @@ export interface HttpLink {
 
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 200;
+/** A service that was killed during a request leaves its key taken for a minute. */
+const TAKEN_LIMIT_MS = 90_000;
+const TAKEN_PAUSE_MS = 1_000;
 
 export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
   const open: HttpLink['open'] = async (path, { method = 'GET', body, stream, headers = {}, signal }) => {
@@ -54,13 +57,17 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
     open,
     async json(path, request = {}) {
       const isRepeatable = mayRepeat(request);
-      for (let attempt = 1; ; attempt += 1) {
+      const begun = performance.now();
+      for (let failures = 0; ;) {
         try {
           const answer = await open(path, request);
           return await answer.json();
         } catch (error) {
-          if (!isRepeatable || attempt === ATTEMPTS || !isPassing(error) || request.signal?.aborted === true) throw error;
-          await sleep(FIRST_PAUSE_MS * 2 ** attempt);
+          if (isPassing(error)) failures += 1;
+          // Ours, which did not get its answer, may still be in progress.
+          const isTaken = failures > 0 && isFailure(error, 'IDEMPOTENCY_RUNNING') && performance.now() - begun < TAKEN_LIMIT_MS;
+          if (!isRepeatable || failures === ATTEMPTS || !(isTaken || isPassing(error)) || request.signal?.aborted === true) throw error;
+          await sleep(isTaken ? TAKEN_PAUSE_MS : FIRST_PAUSE_MS * 2 ** failures);
         }
       }
     },
