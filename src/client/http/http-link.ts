@@ -57,20 +57,31 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
     open,
     async json(path, request = {}) {
       const isRepeatable = mayRepeat(request);
-      const begun = performance.now();
-      for (let failures = 0; ;) {
+      const pauseAfter = pausesOf();
+      for (;;) {
         try {
           const answer = await open(path, request);
           return await answer.json();
         } catch (error) {
-          if (isPassing(error)) failures += 1;
-          // Ours, which did not get its answer, may still be in progress.
-          const isTaken = failures > 0 && isFailure(error, 'IDEMPOTENCY_RUNNING') && performance.now() - begun < TAKEN_LIMIT_MS;
-          if (!isRepeatable || failures === ATTEMPTS || !(isTaken || isPassing(error)) || request.signal?.aborted === true) throw error;
-          await sleep(isTaken ? TAKEN_PAUSE_MS : FIRST_PAUSE_MS * 2 ** failures);
+          const pauseMs = pauseAfter(error);
+          if (!isRepeatable || pauseMs === undefined || request.signal?.aborted === true) throw error;
+          await sleep(pauseMs);
         }
       }
     },
+  };
+}
+
+/** For one request: the pause after each error of it, in milliseconds; undefined when it is not to be repeated any more. */
+function pausesOf(): (error: unknown) => number | undefined {
+  const begun = performance.now();
+  let failures = 0;
+  return (error) => {
+    // One that did not get its answer may still be in progress.
+    if (failures > 0 && isFailure(error, 'IDEMPOTENCY_RUNNING')) return performance.now() - begun < TAKEN_LIMIT_MS ? TAKEN_PAUSE_MS : undefined;
+    if (!isPassing(error)) return undefined;
+    failures += 1;
+    return failures < ATTEMPTS ? FIRST_PAUSE_MS * 2 ** failures : undefined;
   };
 }
 
