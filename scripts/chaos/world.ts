@@ -66,13 +66,14 @@ export interface World extends AsyncDisposable {
   /** Names of processes that have to be gone at the end. */
   alsoGone(names: Iterable<string>): void;
   gone(): readonly string[];
-  /** Removes from the engine what processes that were killed have left, as the reaper of a worker does later. */
+  /** Removes the sandboxes of plugins, as an operator does, and from the engine what processes that were killed have left, as the reaper of a worker does later. */
   reap(): Promise<void>;
 }
 
 /** What the environment may say; all else would lead out of the installation. */
 const KEPT = new Set(['LONGSHORE_HOME', 'LONGSHORE_SANDBOX_IMAGE']);
 const LONG_AGO_MS = -60_000;
+const OF_PLUGINS = `select sandbox_id as id from sandboxes where sandbox_id like 'plugin-%' and state <> 'destroyed'`;
 
 /** Removes variables that name servers, stores and agents of others. */
 export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
@@ -132,6 +133,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       temporary: directory.temporary,
       async reap() {
         await using sandboxes = createDockerSandboxes({ config: stack.config, store: records.store, log: pino({ level: 'silent' }), reapGraceMs: LONG_AGO_MS });
+        for (const { id } of await records.query<{ id: string }>(OF_PLUGINS)) await sandboxes.destroy(id);
         await sandboxes.reap();
       },
       [Symbol.asyncDispose]: dispose,
@@ -184,6 +186,8 @@ function environmentOf({ environment }: TemporaryStack, ways: World['ways'], own
     CHAOS_COUNTER: own.counter.url,
     LONGSHORE_AGENTS: own.agents,
     LONGSHORE_PLUGIN_ADDRESSES: '127.0.0.1',
+    LONGSHORE_WEBHOOK_ADDRESSES: '127.0.0.1',
+    LONGSHORE_WEBHOOK_PAUSES: '100ms',
     LONGSHORE_LOG_LEVEL: 'info',
   };
 }

@@ -22,6 +22,7 @@ import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
 import { describeHost } from './describe-host.ts';
 import { startDraining } from './drain-host.ts';
+import { endSenders } from './end-senders.ts';
 import { startReaper } from './start-reaper.ts';
 import { startBackups } from './keep-backups.ts';
 import { startStoringSnapshots } from './store-snapshots.ts';
@@ -72,11 +73,17 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
   });
   return {
     async run() {
-      const reaper = startReaper({ ...options, workflows, reapConversations: createConversationReaper({ ...options, ...starting, workflows }) });
+      const signal = createSignal(client);
+      const reaper = startReaper({
+        ...options,
+        workflows,
+        reapConversations: createConversationReaper({ ...options, ...starting, workflows }),
+        endSenders: () => endSenders({ ...options, workflows, signal, taskQueue: config.LONGSHORE_TASK_QUEUE }),
+      });
       const webhooks = workers.webhooks.start();
       const places = startSweepingPlaces({ ...options, ...starting });
       const draining = startDraining(options);
-      const moving = startMovingResting({ ...options, client, tell: createSignal(client) });
+      const moving = startMovingResting({ ...options, client, tell: signal });
       const tasks = startPluginTasks({ ...options, wake: starting.wake });
       const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
       const snapshots = startStoringSnapshots(options);

@@ -25,10 +25,12 @@ interface ReaperParts {
   config: Partial<Pick<Config, 'LONGSHORE_RETENTION_DAYS' | 'LONGSHORE_RETENTION'>>;
   workflows: Pick<WorkflowClient, 'getHandle'>;
   reapConversations: ConversationReaper;
+  /** Ends the senders of webhooks that were removed. */
+  endSenders: () => Promise<void>;
 }
 
 /** Closes conversations without a workflow and removes what no row owns, now and at intervals. A failed round is logged; the next round tries again. */
-export function startReaper({ store, sandboxes, workflows, log, config, reapConversations }: ReaperParts): { stop(): Promise<void> } {
+export function startReaper({ store, sandboxes, workflows, log, config, reapConversations, endSenders }: ReaperParts): { stop(): Promise<void> } {
   const { LONGSHORE_RETENTION: retention = '0' } = config;
   const keepMs = retention === '0' ? undefined : parseDuration(retention);
   const stopped = new AbortController();
@@ -54,6 +56,7 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
       log.warn({ err: error }, 'old conversations could not be removed'),
     );
     await sweepWebhooks(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'old attempts of webhooks could not be removed'));
+    await endSenders().catch((error: unknown) => log.warn({ err: error }, 'senders of removed webhooks could not be ended'));
     await store.requestAnswers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old answers of requests could not be removed'));
     await store.skills.sweep(SKILLS_KEPT_DAYS).catch((error: unknown) => log.warn({ err: error }, 'skills that nobody uses could not be removed'));
     await sweepMedia(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'attachments that nothing uses could not be removed'));

@@ -1,3 +1,7 @@
+import { webhookIdOf } from '../../src/contracts/webhook.ts';
+import { endSenders } from '../../src/worker/end-senders.ts';
+import { createSignal } from '../../src/worker/signals.ts';
+import type { Store } from '../../src/store/store.ts';
 import { Stage, until } from './support.ts';
 
 let stage: Stage;
@@ -27,6 +31,24 @@ test('a sender that pauses tries at once when it is woken', async () => {
   await untilRuns(1);
   await sender.signal('wake');
   await sender.result();
+});
+
+test('the sender of a webhook that was removed is ended, and that of another one rests', async () => {
+  stage.senders.results = [{ outcome: 'empty' }, { outcome: 'empty' }];
+  const [removed, kept] = [await stage.senders.start(stage), await stage.senders.start(stage)];
+  await untilRuns(2);
+  const list = async () => [{ webhookId: webhookIdOf(kept.workflowId) }];
+  const store = { webhooks: { list } } as unknown as Pick<Store, 'webhooks'>;
+  const end = () => endSenders({ store, workflows: stage.client.workflow, signal: createSignal(stage.client), taskQueue: stage.taskQueue });
+  await until(
+    // What is listed is a moment behind.
+    async () => (await end(), (await removed.describe()).status.name === 'COMPLETED'),
+    () => 'the sender has not ended',
+  );
+  expect((await kept.describe()).status.name).toBe('RUNNING');
+  expect(stage.senders.runs).toBe(3);
+  await kept.signal('wake');
+  await kept.result();
 });
 
 test('the history of a sender stays small however much it sends', async () => {

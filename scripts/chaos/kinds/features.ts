@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { call, calls, give, mark, show, TASK, type Kinds } from './kinds.ts';
 
 const SERVER = fileURLToPath(new URL('../programs/mark-server.cjs', import.meta.url));
+const PYTHON = fileURLToPath(new URL('../python-plugin', import.meta.url));
 const IN_SANDBOX = '/home/user/mark-server.cjs';
 /** Long enough for all of the rest of a sandbox below. */
 const RESTS_MS = 6_000;
@@ -55,6 +56,20 @@ export const FEATURES: Kinds = {
       },
     ],
     marks: ['beside', 'one', 'two'],
+  },
+  python: {
+    agent: { plugins: [PYTHON], tools: ['chaos.python:*'] },
+    turns: [
+      {
+        message: 'Mark.',
+        steps: [
+          calls(call('chaos.python:mark', { label: 'one' }), call('chaos.python:mark', { label: 'two' })),
+          calls(call('chaos.python:show', {})),
+          { say: 'All is marked.' },
+        ],
+      },
+    ],
+    marks: ['one', 'two'],
   },
   planned: {
     agent: { plan: true },

@@ -5,6 +5,7 @@ import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
+import { openReceiver } from '../webhooks/receiver.ts';
 import type { World } from '../world.ts';
 
 const LANES = 4;
@@ -20,6 +21,7 @@ export const kills: Scenario = {
   spares: true,
   workers: 2,
   async run(world, { verdict, say, minutes }) {
+    const receiver = await world.owned(() => openReceiver(world));
     const over = AbortSignal.timeout(minutes * 60_000);
     const killing = killAtRandom(world, over, say, PAUSE_MS);
     const { conversations, calls, events } = await play(world, verdict, {
@@ -29,7 +31,7 @@ export const kills: Scenario = {
       kinds: { ...KINDS, ...FEATURES },
     });
     const killed = await killing;
-    verdict.add(...(await strangeEffects(world)));
+    verdict.add(...(await strangeEffects(world)), ...(await receiver.problems()));
     say(`${killed.worker} workers and ${killed.service} services were killed; ${conversations} conversations had ${calls} calls and ${events} events`);
   },
 };

@@ -1,10 +1,12 @@
 import { name, read } from '../../common/arguments.ts';
+import { inTimeOr } from '../../common/in-time.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { AuditSource } from '../../contracts/audit.ts';
 import { failure } from '../../contracts/errors.ts';
 import { makeId } from '../../contracts/ids.ts';
-import type { WebhookPayload } from '../../contracts/webhook.ts';
+import { webhookWorkflowId, type WebhookPayload } from '../../contracts/webhook.ts';
 import type { Store } from '../../store/store.ts';
+import type { TemporalLink } from '../temporal/temporal.ts';
 import { makeWebhookSecret } from '../../webhooks/secret.ts';
 import { openEndpoint } from '../../webhooks/send-message.ts';
 import { attemptOptions, createWebhookOptions, overlapOf, readAttemptCursor, replayOptions, updateWebhookOptions, type Replay } from './webhook-arguments.ts';
@@ -12,6 +14,7 @@ import type { Webhooks, WebhookTest } from './webhook-types.ts';
 
 export interface WebhookCallParts {
   store: Pick<Store, 'webhooks'>;
+  temporal: Pick<TemporalLink, 'client'>;
   /** Addresses that endpoints may have although they are not public. */
   webhookAddresses?: string[];
 }
@@ -21,8 +24,10 @@ const MOST_PER_TENANT = 20;
 const DEFAULT_PAGE = 50;
 const DEFAULT_OVERLAP_MS = 24 * 60 * 60_000;
 const MOST_REPLAYED = 100_000;
+/** A worker wakes what this call does not reach. */
+const WAKE_LIMIT_MS = 2_000;
 
-export function createWebhookCalls({ store: { webhooks }, webhookAddresses = [] }: WebhookCallParts, by: AuditSource): Webhooks {
+export function createWebhookCalls({ store: { webhooks }, temporal, webhookAddresses = [] }: WebhookCallParts, by: AuditSource): Webhooks {
   const found = async <T>(webhookId: string, call: (webhookId: string) => Promise<T | undefined>): Promise<T> => {
     const id = read('webhookId', name, webhookId);
     const result = await call(id);
@@ -46,6 +51,7 @@ export function createWebhookCalls({ store: { webhooks }, webhookAddresses = [] 
     },
     async delete(webhookId) {
       await found(webhookId, (id) => webhooks.remove(id, by));
+      await inTimeOr(wakeSender(temporal, webhookId), WAKE_LIMIT_MS, undefined).catch(() => undefined);
     },
     enable: (webhookId) => found(webhookId, (id) => webhooks.change(id, { state: 'active' }, by)),
     async attempts(webhookId, page) {
@@ -90,4 +96,10 @@ async function sendTest({ webhookId, url, secrets }: { webhookId: string; url: s
     secrets,
   );
   return withoutUndefined({ delivered: outcome === 'delivered', tookMs: Math.round(tookMs), status, problem });
+}
+
+/** The sender of a webhook that is gone ends when it is woken. */
+async function wakeSender(temporal: WebhookCallParts['temporal'], webhookId: string): Promise<void> {
+  const { workflow } = await temporal.client();
+  await workflow.getHandle(webhookWorkflowId(webhookId)).signal('wake');
 }
