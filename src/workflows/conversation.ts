@@ -4,6 +4,7 @@ import {
   CancellationScope,
   condition,
   makeContinueAsNewFunc,
+  patched,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -20,6 +21,9 @@ import { restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';
 import { runConversation, type RunningConversation } from './running.ts';
 import { runTurn } from './run-turn.ts';
+
+/** Patch id. Before it, a conversation did not close by itself when the last of its sub-agents ended while it rested. */
+const DONE_AT_REST = 'done-at-rest';
 
 /**
  * One conversation of one user with one agent: accepts messages, answers each with a turn, rests between turns, and ends when it is closed.
@@ -82,7 +86,14 @@ async function answerMessages(running: RunningConversation): Promise<void> {
       delete data.rewound;
       await rest(
         running,
-        () => mayStart() || data.rewound === true || data.contextWish !== undefined || data.closing || data.pauseWish !== undefined || isDueForNewRun(),
+        () =>
+          mayStart() ||
+          data.rewound === true ||
+          data.contextWish !== undefined ||
+          data.closing ||
+          data.pauseWish !== undefined ||
+          isDueForNewRun() ||
+          (isDone(data) && patched(DONE_AT_REST)),
       );
       continue;
     }

@@ -46,6 +46,9 @@ import {
 /** Patch id. Before it, a message could join a turn that had ended in the log. */
 const TURN_MAY_HAVE_ENDED = 'turn-may-have-ended';
 
+/** Patch id. Before it, a sandbox that a sub-agent left running during a pause was not frozen. */
+const ENDS_IN_PAUSE = 'ends-in-pause';
+
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
   registerUpdates(running);
@@ -152,8 +155,8 @@ function registerSignals(running: RunningConversation): void {
 function takeEnd({ data }: RunningConversation, args: SubAgentEnd | undefined): void {
   const { callId, spent, sandboxRuns } = signalArgs(args);
   if (typeof callId !== 'string' || !isSpent(spent)) return;
-  // It may have made the sandbox, or woken it: the next rest freezes it.
-  if (sandboxRuns === true && !data.paused) data.sandboxTier = 'running';
+  // It may have made the sandbox, or woken it: a rest freezes it.
+  if (sandboxRuns === true && (!data.paused || patched(ENDS_IN_PAUSE))) data.sandboxTier = 'running';
   const message = endSubAgent(data, callId, spent, Date.now());
   if (message && !data.closing) takeMessage(data, message, newId('turn'));
 }

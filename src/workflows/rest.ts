@@ -1,4 +1,4 @@
-import { ActivityFailure, condition, log } from '@temporalio/workflow';
+import { ActivityFailure, condition, log, patched } from '@temporalio/workflow';
 import type { SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { archiveSandbox, freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
@@ -11,6 +11,9 @@ export interface Deadline {
   /** For the Temporal UI. */
   summary: string;
 }
+/** Patch id. Before it, a rest that waited for nothing but work did not notice that a sub-agent had ended. */
+const REST_ANEW = 'rest-anew';
+
 interface Rung {
   afterMs: number;
   from: SandboxTier[];
@@ -25,18 +28,21 @@ interface Rung {
  * while a paused command waits in it, because that would end the command.
  */
 export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
-  const startedMs = Date.now();
-  const rungs = ladder(running);
+  let startedMs = Date.now();
+  let rungs = ladder(running);
   for (;;) {
     if (done()) return 'done';
-    const rung = rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(running.data.sandboxTier) && !(ends && isShared(running.data)));
+    const rung = nextRung(running, rungs);
     const alarms: Deadline[] = [...(rung ? [{ atMs: startedMs + rung.afterMs, summary: rung.summary }] : []), ...(deadline ? [deadline] : [])];
     const next = alarms.reduce<Deadline | undefined>((first, alarm) => (first === undefined || alarm.atMs < first.atMs ? alarm : first), undefined);
-    if (next === undefined) {
-      await condition(done);
-      return 'done';
+    const end = await waiting(done, () => nextRung(running, rungs) !== rung, next);
+    if (end === 'done') return 'done';
+    if (end === 'changed') {
+      // A sub-agent that shared the sandbox has used it until now.
+      startedMs = Date.now();
+      rungs = ladder(running);
+      continue;
     }
-    if (await condition(done, Math.max(1, next.atMs - Date.now()), { summary: next.summary })) return 'done';
     if (next === deadline) return 'deadline';
     if (rung === undefined) continue;
     rungs.splice(rungs.indexOf(rung), 1);
@@ -45,11 +51,26 @@ export async function rest(running: RunningConversation, done: () => boolean, de
   }
 }
 
+function nextRung({ data }: RunningConversation, rungs: Rung[]): Rung | undefined {
+  return rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(data.sandboxTier) && !(ends && isShared(data)));
+}
+
+/** `changed`: by the end of a sub-agent, another rung comes next. */
+async function waiting(done: () => boolean, changes: () => boolean, alarm: Deadline | undefined): Promise<'done' | 'changed' | 'alarm'> {
+  let isDone = false;
+  const over = () => (isDone = done()) || (changes() && patched(REST_ANEW));
+  if (alarm === undefined) await condition(over);
+  else if (!(await condition(over, Math.max(1, alarm.atMs - Date.now()), { summary: alarm.summary }))) return 'alarm';
+  return isDone ? 'done' : 'changed';
+}
+
 function ladder({ data }: RunningConversation): Rung[] {
   const { freezeAfterMs, hibernateAfterMs = 0, stopAfterMs, archiveAfterMs = 0 } = data.limits;
   const holdsCommand = data.detachedCalls > 0;
+  // A sub-agent that was ended during a pause has woken the commands that the pause holds.
+  const holdsPaused = holdsCommand && data.paused?.by === 'operator';
   const rungs: Rung[] = [
-    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data) },
+    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox(holdsPaused ? 'pause' : 'idle', data) },
     {
       afterMs: hibernateAfterMs,
       from: ['running', 'frozen'],
