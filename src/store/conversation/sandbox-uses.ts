@@ -7,6 +7,8 @@ export interface SandboxUses {
   of(conversationId: string): Promise<{ sandbox: ParentSandbox; owner?: { conversationId: string; agentId: string } } | undefined>;
   /** Whether calls of others than `butFor` run in the sandbox of a conversation: its own, or those of sub-agents that share it. */
   isBusy(ownerId: string, butFor: string): Promise<boolean>;
+  /** A sub-agent that shares the sandbox of a conversation and has a turn under way, if there is one. */
+  guestAtWork(ownerId: string): Promise<string | undefined>;
   /** Calls that have begun in the sandbox of a conversation: whether one `works`, or all wait for calls of their code. */
   inUse(ownerId: string): Promise<'no' | 'waits' | 'works'>;
 }
@@ -23,6 +25,9 @@ const BUSY = `with at_work as materialized (select call_id, conversation_id, too
       and t.tool not like 'agents:%' and t.tool not like 'client:%'
       and not exists (select from tool_calls own where own.conversation_id = t.conversation_id and own.parent_call_id = t.call_id and own.state in ('proposed', 'running'))
   ) as busy`;
+
+const GUEST_AT_WORK = `select conversation_id from conversations
+  where state = 'running' and status->'parent'->'sandbox'->>'conversationId' = $1 order by conversation_id limit 1`;
 
 const IN_USE = `select count(*)::integer as begun, (count(*) filter (where not exists (select from tool_calls own
       where own.conversation_id = t.conversation_id and own.parent_call_id = t.call_id and own.state in ('proposed', 'running'))))::integer as working
@@ -47,6 +52,10 @@ export function createSandboxUses({ database }: { database: Database }): Sandbox
     async isBusy(ownerId, butFor) {
       const [row] = await database.query<{ busy: boolean }>('sandboxUses.isBusy', BUSY, [ownerId, butFor]);
       return row?.busy === true;
+    },
+    async guestAtWork(ownerId) {
+      const [row] = await database.query<{ conversation_id: string }>('sandboxUses.guestAtWork', GUEST_AT_WORK, [ownerId]);
+      return row?.conversation_id;
     },
     async inUse(ownerId) {
       const [row] = await database.query<{ begun: number; working: number }>('sandboxUses.inUse', IN_USE, [ownerId]);
