@@ -2,19 +2,23 @@ import type { FreezeSandboxArgs, HibernateSandboxArgs, SandboxActionArgs, Sandbo
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import type { Agent } from '../contracts/agent.ts';
 import { isShared } from '../contracts/sub-agents/sandbox-use.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
+import { letGoOfShared } from '../tool-calls/run/let-go-of-shared.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 /** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
 export function createSandboxLifecycle({
   store,
   sandboxes,
+  agents,
   opened,
 }: {
-  store: Pick<Store, 'sandboxUses'>;
+  store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   sandboxes: Sandboxes;
+  agents: ReadonlyMap<string, Agent>;
   opened: ConversationSandboxes;
 }) {
   return {
@@ -29,13 +33,23 @@ export function createSandboxLifecycle({
         return tier;
       })(conversation),
     wakeSandbox: action((sandboxId) => sandboxes.wake(sandboxId)),
-    stopSandbox: action((sandboxId) => sandboxes.stop(sandboxId)),
-    destroySandbox: action(async (sandboxId, conversationId) => {
-      await sandboxes.destroy(sandboxId);
-      opened.forget(conversationId);
-      return 'destroyed';
-    }),
+    stopSandbox: ending(action((sandboxId) => sandboxes.stop(sandboxId))),
+    destroySandbox: ending(
+      action(async (sandboxId, conversationId) => {
+        await sandboxes.destroy(sandboxId);
+        opened.forget(conversationId);
+        return 'destroyed';
+      }),
+    ),
   };
+
+  /** A conversation that shares a sandbox asks for this only when it ends. */
+  function ending(act: (conversation: SandboxActionArgs) => Promise<SandboxActionResult>) {
+    return async (conversation: SandboxActionArgs): Promise<SandboxActionResult> => {
+      await letGoOfShared({ store, sandboxes, agents }, conversation.conversationId);
+      return act(conversation);
+    };
+  }
 
   /** Who shares a sandbox and is idle freezes it, unless the others work in it. A command that starts meanwhile wakes it. */
   async function freezeIdle({ conversationId }: SandboxActionArgs): Promise<SandboxActionResult> {
