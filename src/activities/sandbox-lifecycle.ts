@@ -43,7 +43,7 @@ export function createSandboxLifecycle({
     ),
   };
 
-  /** A conversation that shares a sandbox asks for this only when it ends. */
+  /** What conversations end with. */
   function ending(act: (conversation: SandboxActionArgs) => Promise<SandboxActionResult>) {
     return async (conversation: SandboxActionArgs): Promise<SandboxActionResult> => {
       await letGoOfShared({ store, sandboxes, agents }, conversation.conversationId);
