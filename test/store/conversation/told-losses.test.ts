@@ -1,28 +1,14 @@
 import { sandboxIdOf } from '../../../src/contracts/ids.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { newConversation, newId, statusOf, useTestStore } from '../support.ts';
+import { begin, subAgent as addSubAgent } from '../sub-agents.ts';
+import { newConversation, statusOf, useTestStore } from '../support.ts';
 
 let store: Store;
 useTestStore((opened) => ({ store } = opened));
 
-const LIMITS = { most: 49, levels: 3 };
+const subAgent = (path: string[], sandboxOf: string | undefined) => addSubAgent(store, path, sandboxOf);
+
 const LOST = 'The sandbox was started anew.';
-
-async function begin(conversationId: string): Promise<string> {
-  await store.transcript.append(conversationId, 'turn_1', undefined, newId('msg'), { role: 'user', text: 'go' });
-  return conversationId;
-}
-
-/** A conversation below others; `sandboxOf`: the conversation whose sandbox it shares. */
-async function subAgent(path: string[], sandboxOf: string | undefined): Promise<{ id: string; parent: ReturnType<typeof statusOf>['parent'] }> {
-  const [rootId = ''] = path;
-  const [callId, asker] = [newId('call'), path.at(-1) ?? ''];
-  const sandbox = sandboxOf === undefined ? {} : { sandbox: { use: 'shared' as const, conversationId: sandboxOf } };
-  const parent = { conversationId: asker, callId, path, ...sandbox };
-  const id = await begin(await newConversation(store, { parent, state: 'running' }));
-  await store.treePlaces.ask({ callId, rootId, askerId: asker, subAgentId: id, depth: path.length }, LIMITS);
-  return { id, parent };
-}
 
 async function sandboxOf(conversationId: string): Promise<string> {
   const sandboxId = sandboxIdOf(conversationId);
@@ -35,14 +21,14 @@ const notesIn = async (id: string) => (await store.transcript.read(id)).flatMap(
 const toldIn = async (id: string) => (await store.events.read(id, 1)).map(({ type }) => type);
 
 test('what a sandbox has lost is told to all that work in it, once, and to no others', async () => {
-  const root = await begin(await newConversation(store));
+  const root = await begin(store, await newConversation(store));
   const guest = await subAgent([root], root);
   const below = await subAgent([root, guest.id], root);
   const apart = await subAgent([root], undefined);
   const itsGuest = await subAgent([root, apart.id], apart.id);
   const ended = await subAgent([root], root);
-  await store.conversations.saveStatus(statusOf(ended.id, { state: 'closed', ...(ended.parent && { parent: ended.parent }) }), []);
-  const others = [await begin(await newConversation(store)), apart.id, itsGuest.id, ended.id];
+  await store.conversations.saveStatus(statusOf(ended.id, { state: 'closed', parent: ended.parent }), []);
+  const others = [await begin(store, await newConversation(store)), apart.id, itsGuest.id, ended.id];
   const sandboxId = await sandboxOf(root);
   await store.sandboxes.change(sandboxId, 1, { state: 'running' });
   await store.sandboxes.change(sandboxId, 2, { state: 'lost', lost: 'its container is gone' });
@@ -55,7 +41,7 @@ test('what a sandbox has lost is told to all that work in it, once, and to no ot
 });
 
 test('the sandbox of a sub-agent that lost something is told to those that share it', async () => {
-  const root = await begin(await newConversation(store));
+  const root = await begin(store, await newConversation(store));
   const owner = await subAgent([root], undefined);
   const guest = await subAgent([root, owner.id], owner.id);
   const sandboxId = await sandboxOf(owner.id);
