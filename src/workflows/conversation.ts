@@ -41,7 +41,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
 
 async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
   const { data } = running;
-  void passOnPauses(running);
+  const pauses = passOnPauses(running);
   try {
     if (!hasWork(data)) running.show();
     await getFiles(running);
@@ -54,7 +54,7 @@ async function converse(running: RunningConversation, input: ConversationInput):
     throw error;
   }
   if (data.closing) return endConversation(running);
-  await settleDown(running);
+  await settleDown(running, pauses);
   if (data.closing) return endConversation(running);
   const { firstMessage: _, ...same } = input;
   const newRun = makeContinueAsNewFunc<(input: ConversationInput) => Promise<void>>(isToMove() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {});
@@ -108,12 +108,12 @@ async function answerMessages(running: RunningConversation): Promise<void> {
 }
 
 /** Waits until no work is under way that the next run would not know of. */
-async function settleDown(running: RunningConversation): Promise<void> {
+async function settleDown(running: RunningConversation, pauses: { isDone(): boolean }): Promise<void> {
   const { data } = running;
   do {
     enterPause(data, Date.now());
     await running.save();
-    await condition(() => allHandlersFinished() && running.isSaved());
+    await condition(() => allHandlersFinished() && running.isSaved() && pauses.isDone());
   } while (data.pauseWish !== undefined && !data.closing);
 }
 

@@ -64,9 +64,18 @@ export async function closeSubAgents(running: RunningConversation): Promise<void
 /** How sub-agents were told to pause, by their calls. */
 type Held = Map<string, 'step' | 'now'>;
 
-/** Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation. */
-export async function passOnPauses({ data }: RunningConversation): Promise<void> {
+/**
+ * Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation. `isDone`: all of them
+ * know of it; what has begun to tell them ends with the run.
+ */
+export function passOnPauses(running: RunningConversation): { isDone(): boolean } {
   const held: Held = new Map();
+  const telling = { isUnderWay: false };
+  void keepTelling(running, held, telling);
+  return { isDone: () => !telling.isUnderWay && toTell(running.data, held).length === 0 };
+}
+
+async function keepTelling({ data }: RunningConversation, held: Held, telling: { isUnderWay: boolean }): Promise<void> {
   for (;;) {
     let [pause, told] = [pauseOf(data), toTell(data, held)];
     await condition(() => {
@@ -75,12 +84,13 @@ export async function passOnPauses({ data }: RunningConversation): Promise<void>
       return data.closed || told.length > 0;
     });
     if (data.closed) return;
+    telling.isUnderWay = true;
     for (const callId of told)
       if (pause) held.set(callId, pause);
       else held.delete(callId);
-    const telling = told.map((callId) => holdSubAgent({ conversationId: data.conversationId, callId, ...(pause && { pause }) }));
-    for (const end of await Promise.allSettled(telling))
-      if (end.status === 'rejected') log.warn('A sub-agent was not told of a pause', { error: String(end.reason) });
+    const ends = await Promise.allSettled(told.map((callId) => holdSubAgent({ conversationId: data.conversationId, callId, ...(pause && { pause }) })));
+    for (const end of ends) if (end.status === 'rejected') log.warn('A sub-agent was not told of a pause', { error: String(end.reason) });
+    telling.isUnderWay = false;
   }
 }
 
