@@ -6,6 +6,7 @@ import type { Agent } from '../contracts/agent.ts';
 import { isShared } from '../contracts/sub-agents/sandbox-use.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
+import { tierOf } from '../tool-calls/results/tier-of.ts';
 import { letGoOfShared } from '../tool-calls/run/let-go-of-shared.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
@@ -32,7 +33,7 @@ export function createSandboxLifecycle({
         opened.forget(conversationId);
         return tier;
       })(conversation),
-    wakeSandbox: action((sandboxId) => sandboxes.wake(sandboxId)),
+    wakeSandbox: pausing((sandboxId) => sandboxes.wake(sandboxId)),
     stopSandbox: ending(action((sandboxId) => sandboxes.stop(sandboxId))),
     destroySandbox: ending(
       action(async (sandboxId, conversationId) => {
@@ -61,7 +62,15 @@ export function createSandboxLifecycle({
   }
 
   function freezeForPause(conversation: SandboxActionArgs): Promise<SandboxActionResult> {
-    return action((sandboxId) => sandboxes.freeze(sandboxId, { mode: 'pause' }))(conversation);
+    return pausing((sandboxId) => sandboxes.freeze(sandboxId, { mode: 'pause' }))(conversation);
+  }
+
+  /** Where a pause begins or ends. Who shares the sandbox learns how it is: one that runs is frozen when that one has been idle. */
+  function pausing(change: (sandboxId: string) => Promise<SandboxTier>) {
+    return async (conversation: SandboxActionArgs): Promise<SandboxActionResult> => {
+      const row = isShared(await opened.useOf(conversation.conversationId)) ? await opened.rowOf(conversation.conversationId) : undefined;
+      return row ? { sandboxTier: tierOf(row) } : action(change)(conversation);
+    };
   }
 
   /** A conversation that shares the sandbox of another one leaves it as it is. */

@@ -77,13 +77,10 @@ export function passOnPauses(running: RunningConversation): { isDone(): boolean 
 
 async function keepTelling({ data }: RunningConversation, held: Held, telling: { isUnderWay: boolean }): Promise<void> {
   for (;;) {
-    let [pause, told] = [pauseOf(data), toTell(data, held)];
-    await condition(() => {
-      // A pause that begins with the same news says no more how it was wished for.
-      [pause, told] = [pauseOf(data), toTell(data, held)];
-      return data.closed || told.length > 0;
-    });
+    await condition(() => data.closed || toTell(data, held).length > 0);
     if (data.closed) return;
+    const pause = pauseOf(data);
+    const told = toTell(data, held);
     telling.isUnderWay = true;
     for (const callId of told)
       if (pause) held.set(callId, pause);
@@ -100,14 +97,14 @@ function toTell(data: ConversationData, held: Held): string[] {
   return data.subAgents.filter(({ callId, conversationId }) => conversationId !== undefined && differs(held.get(callId), pause)).map(({ callId }) => callId);
 }
 
-/** A pause that has become one `now` is passed on, too. One that has begun says nothing of how. */
+/** A pause that has become one `now` is passed on, too. */
 function differs(told: 'step' | 'now' | undefined, pause: 'step' | 'now' | undefined): boolean {
   if (told === 'step' && pause === 'now') return patched(NOW_AFTER_STEP);
   return (told === undefined) !== (pause === undefined);
 }
 
 /** How an operator has paused the conversation, or wishes to. */
-function pauseOf({ pauseWish, paused }: ConversationData): 'step' | 'now' | undefined {
+function pauseOf({ pauseWish, paused, pausedHow = 'step' }: ConversationData): 'step' | 'now' | undefined {
   if (pauseWish?.reason.by === 'operator') return pauseWish.mode;
-  return paused?.by === 'operator' ? 'step' : undefined;
+  return paused?.by === 'operator' ? pausedHow : undefined;
 }

@@ -139,6 +139,8 @@ export interface ConversationData extends KeptState {
   paused?: PauseReason;
   /** When the pause began; absent in pauses that began under an earlier version. */
   pausedAtMs?: number;
+  /** How it was wished for. Absent in pauses that began in an earlier run, and in those for a budget. */
+  pausedHow?: PauseWish['mode'];
   /** The files are being made as they were: no turn starts. */
   rewinding?: true;
   /** A rewind has woken the sandbox since the rest began. */
