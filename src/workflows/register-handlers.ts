@@ -25,7 +25,7 @@ import { statusOf } from './state/conversation-status.ts';
 import { takeFork } from './state/fork-state.ts';
 import { placeTurn } from './state/place-state.ts';
 import { takeQuestion } from './state/questions.ts';
-import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
+import { endSubAgent, isShared, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages/messages.ts';
 import { newId, type RunningConversation } from './running.ts';
@@ -157,6 +157,7 @@ function takeEnd({ data }: RunningConversation, args: SubAgentEnd | undefined): 
   if (typeof callId !== 'string' || !isSpent(spent)) return;
   // It may have made the sandbox, or woken it: a rest freezes it.
   if (sandboxRuns === true && (!data.paused || patched(ENDS_IN_PAUSE))) data.sandboxTier = 'running';
+  if (isShared(data)) data.guestEnded = sandboxRuns === true || data.guestEnded === 'running' ? 'running' : 'resting';
   const message = endSubAgent(data, callId, spent, Date.now());
   if (message && !data.closing) takeMessage(data, message, newId('turn'));
 }

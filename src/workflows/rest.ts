@@ -3,6 +3,7 @@ import type { SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { archiveSandbox, freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
 import type { RunningConversation } from './running.ts';
+import type { ConversationData } from './state/conversation-data.ts';
 import { isGuest, isShared } from './state/sub-agents.ts';
 
 /** A time at which `rest` stops waiting. */
@@ -28,17 +29,21 @@ interface Rung {
  * while a paused command waits in it, because that would end the command.
  */
 export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
+  const { data } = running;
+  delete data.guestEnded;
   let startedMs = Date.now();
   let rungs = ladder(running);
   for (;;) {
     if (done()) return 'done';
-    const rung = nextRung(running, rungs);
+    const rung = nextRung(data, rungs);
     const alarms: Deadline[] = [...(rung ? [{ atMs: startedMs + rung.afterMs, summary: rung.summary }] : []), ...(deadline ? [deadline] : [])];
     const next = alarms.reduce<Deadline | undefined>((first, alarm) => (first === undefined || alarm.atMs < first.atMs ? alarm : first), undefined);
-    const end = await waiting(done, () => nextRung(running, rungs) !== rung, next);
+    const end = await waiting(done, () => needsRest(running), next);
     if (end === 'done') return 'done';
     if (end === 'changed') {
-      // A sub-agent that shared the sandbox has used it until now.
+      // The sub-agent has used the sandbox until now.
+      data.sandboxTier = tierLeft(data);
+      delete data.guestEnded;
       startedMs = Date.now();
       rungs = ladder(running);
       continue;
@@ -51,11 +56,22 @@ export async function rest(running: RunningConversation, done: () => boolean, de
   }
 }
 
-function nextRung({ data }: RunningConversation, rungs: Rung[]): Rung | undefined {
-  return rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(data.sandboxTier) && !(ends && isShared(data)));
+function nextRung(data: ConversationData, rungs: Rung[], tier = data.sandboxTier): Rung | undefined {
+  return rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(tier) && !(ends && isShared(data)));
 }
 
-/** `changed`: by the end of a sub-agent, another rung comes next. */
+/** A sub-agent that shared the sandbox has ended, and there is something to be done about the sandbox. */
+function needsRest(running: RunningConversation): boolean {
+  const { data } = running;
+  return data.guestEnded !== undefined && nextRung(data, ladder(running), tierLeft(data)) !== undefined;
+}
+
+/** A change that was under way when a sub-agent ended does not know of what that one has done. */
+function tierLeft({ guestEnded, sandboxTier }: ConversationData): SandboxTier {
+  return guestEnded === 'running' ? 'running' : sandboxTier;
+}
+
+/** `changed`: by the end of a sub-agent, so that it has to rest anew. */
 async function waiting(done: () => boolean, changes: () => boolean, alarm: Deadline | undefined): Promise<'done' | 'changed' | 'alarm'> {
   let isDone = false;
   const over = () => (isDone = done()) || (changes() && patched(REST_ANEW));

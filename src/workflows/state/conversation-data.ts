@@ -163,6 +163,8 @@ export interface ConversationData extends KeptState {
   detachedCalls: number;
   /** Sub-agents that have not ended, in the order of their calls. */
   subAgents: LiveSubAgent[];
+  /** A sub-agent that shared the sandbox has ended since the rest began: whether it has left it running. */
+  guestEnded?: 'running' | 'resting';
   /** Conversations of sub-agents for which calls wait. */
   awaitedAgents: string[];
   /** Calls whose sub-agents have got a place in the tree of conversations, for which the calls wait. */

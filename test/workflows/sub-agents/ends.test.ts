@@ -57,7 +57,8 @@ test('a sandbox that was frozen under a sub-agent is hibernated when that has en
   const world = await stage.start(
     (made) => {
       made.answers.push(asks(command), asks(call));
-      made.tool = (args, own) => (args.tool === 'shell:run' ? Promise.resolve({ outcome: 'finished', isError: false, sandboxTier: 'running' }) : waitsForChild(args, own));
+      made.tool = (args, own) =>
+        args.tool === 'shell:run' ? Promise.resolve({ outcome: 'finished', isError: false, sandboxTier: 'running' }) : waitsForChild(args, own);
     },
     { freezeAfterMs: 20, hibernateAfterMs: 50 },
   );
@@ -68,6 +69,29 @@ test('a sandbox that was frozen under a sub-agent is hibernated when that has en
   expect(world.asked('hibernateSandbox')).toEqual([]);
   await world.handle.signal('subAgentEnded', { callId: call.callId, spent });
   await world.untilAsked('hibernateSandbox');
+});
+
+test('a sandbox that could not be frozen while a sub-agent worked in it is frozen when that has ended', async () => {
+  const command = toolCall();
+  const call = gives({ sharesSandbox: true });
+  const world = await stage.start(
+    (made) => {
+      made.answers.push(asks(command, call));
+      made.tool = (args, own) =>
+        args.tool === 'shell:run' ? Promise.resolve({ outcome: 'finished', isError: false, sandboxTier: 'running' }) : waitsForChild(args, own);
+      made.broken.set('freezeSandbox', 'busy');
+    },
+    { freezeAfterMs: 50 },
+  );
+  await world.untilAsked('agents:run');
+  await world.handle.signal('interrupt');
+  await world.untilAsked('finishTurn');
+  const before = world.asked('freezeSandbox').length;
+  await world.untilAsked('freezeSandbox', before + 1);
+  await world.untilState('idle');
+  world.broken.clear();
+  await world.handle.signal('subAgentEnded', { callId: call.callId, spent });
+  await world.untilAsked('freezeSandbox', before + 2);
 });
 
 test('a sandbox that a sub-agent leaves running is frozen, also while its conversation has used up its budget', async () => {
