@@ -7,7 +7,7 @@ import { isShared } from '../contracts/sub-agents/sandbox-use.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
 import { tierOf } from '../tool-calls/results/tier-of.ts';
-import { letGoOfShared } from '../tool-calls/run/let-go-of-shared.ts';
+import { letGoOfShared } from '../tool-calls/run/shared/let-go-of-shared.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
 interface Parts {

@@ -8,7 +8,7 @@ import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
 import { NOTHING, tellOfEnd } from '../tool-calls/run/sub-agents.ts';
-import { letGoOfShared } from '../tool-calls/run/let-go-of-shared.ts';
+import { letGoOfShared } from '../tool-calls/run/shared/let-go-of-shared.ts';
 import { settleCallsOf } from '../tool-calls/results/settle-call.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,7 +1,7 @@
-import type { Agent } from '../../contracts/agent.ts';
-import { isFailure } from '../../contracts/errors.ts';
-import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
-import type { Store } from '../../store/store.ts';
+import type { Agent } from '../../../contracts/agent.ts';
+import { isFailure } from '../../../contracts/errors.ts';
+import type { Sandboxes } from '../../../sandbox/api/host-sandboxes.ts';
+import type { Store } from '../../../store/store.ts';
 
 interface Parts {
   store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
