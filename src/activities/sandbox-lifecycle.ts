@@ -2,21 +2,27 @@ import type { FreezeSandboxArgs, HibernateSandboxArgs, SandboxActionArgs, Sandbo
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import type { Agent } from '../contracts/agent.ts';
 import { isShared } from '../contracts/sub-agents/sandbox-use.ts';
 import type { SandboxRow } from '../store/sandbox-rows.ts';
 import type { Store } from '../store/store.ts';
+import { tierOf } from '../tool-calls/results/tier-of.ts';
+import { letGoOfShared } from '../tool-calls/run/shared/let-go-of-shared.ts';
 import type { ConversationSandboxes } from '../tool-calls/run/sandbox-of-conversation.ts';
 
-/** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
-export function createSandboxLifecycle({
-  store,
-  sandboxes,
-  opened,
-}: {
-  store: Pick<Store, 'sandboxUses'>;
+interface Parts {
+  store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   sandboxes: Sandboxes;
+  agents: ReadonlyMap<string, Agent>;
   opened: ConversationSandboxes;
-}) {
+}
+type Action = (conversation: SandboxActionArgs) => Promise<SandboxActionResult>;
+
+/** Moves the conversation's sandbox between its tiers. A conversation that has none yet stays at `none`. */
+export function createSandboxLifecycle(parts: Parts) {
+  const { store, sandboxes, opened } = parts;
+  const { action, pausing } = createActions(opened);
+  const freezeForPause = pausing((sandboxId) => sandboxes.freeze(sandboxId, { mode: 'pause' }));
   return {
     freezeSandbox: ({ mode = 'pause', ...conversation }: FreezeSandboxArgs) => (mode === 'idle' ? freezeIdle(conversation) : freezeForPause(conversation)),
     hibernateSandbox: ({ otherwise, ...conversation }: HibernateSandboxArgs) =>
@@ -28,13 +34,19 @@ export function createSandboxLifecycle({
         opened.forget(conversationId);
         return tier;
       })(conversation),
-    wakeSandbox: action((sandboxId) => sandboxes.wake(sandboxId)),
-    stopSandbox: action((sandboxId) => sandboxes.stop(sandboxId)),
-    destroySandbox: action(async (sandboxId, conversationId) => {
-      await sandboxes.destroy(sandboxId);
-      opened.forget(conversationId);
-      return 'destroyed';
-    }),
+    wakeSandbox: pausing((sandboxId) => sandboxes.wake(sandboxId)),
+    stopSandbox: ending(
+      parts,
+      action((sandboxId) => sandboxes.stop(sandboxId)),
+    ),
+    destroySandbox: ending(
+      parts,
+      action(async (sandboxId, conversationId) => {
+        await sandboxes.destroy(sandboxId);
+        opened.forget(conversationId);
+        return 'destroyed';
+      }),
+    ),
   };
 
   /** Who shares a sandbox and is idle freezes it, unless the others work in it. A command that starts meanwhile wakes it. */
@@ -45,23 +57,39 @@ export function createSandboxLifecycle({
     if (row.state === 'running' && (await store.sandboxUses.isBusy(owner, conversationId))) return { sandboxTier: 'running' };
     return changed(row, (sandboxId) => sandboxes.freeze(sandboxId, { mode: 'idle' }));
   }
+}
 
-  function freezeForPause(conversation: SandboxActionArgs): Promise<SandboxActionResult> {
-    return action((sandboxId) => sandboxes.freeze(sandboxId, { mode: 'pause' }))(conversation);
-  }
+/** What conversations end with. */
+function ending(parts: Parts, act: Action): Action {
+  return async (conversation) => {
+    await letGoOfShared(parts, conversation.conversationId);
+    return act(conversation);
+  };
+}
 
+function createActions(opened: ConversationSandboxes) {
   /** A conversation that shares the sandbox of another one leaves it as it is. */
-  function action(change: (sandboxId: string, conversationId: string) => Promise<SandboxTier>) {
-    return async ({ conversationId }: SandboxActionArgs): Promise<SandboxActionResult> => {
+  const action =
+    (change: (sandboxId: string, conversationId: string) => Promise<SandboxTier>): Action =>
+    async ({ conversationId }) => {
       const row = await opened.rowOf(conversationId);
       if (!row || isShared(await opened.useOf(conversationId))) return { sandboxTier: 'none' };
       return changed(row, (sandboxId) => change(sandboxId, conversationId));
     };
-  }
+  return {
+    action,
+    /** Where a pause begins or ends. Who shares the sandbox learns how it is: one that runs is frozen when that one has been idle. */
+    pausing:
+      (change: (sandboxId: string) => Promise<SandboxTier>): Action =>
+      async (conversation) => {
+        const row = isShared(await opened.useOf(conversation.conversationId)) ? await opened.rowOf(conversation.conversationId) : undefined;
+        return row ? { sandboxTier: tierOf(row) } : action(change)(conversation);
+      },
+  };
+}
 
-  async function changed({ sandboxId, state }: SandboxRow, change: (sandboxId: string) => Promise<SandboxTier>): Promise<SandboxActionResult> {
-    return { sandboxTier: state === 'destroyed' ? 'destroyed' : await change(sandboxId).catch(tierAfterFailure) };
-  }
+async function changed({ sandboxId, state }: SandboxRow, change: (sandboxId: string) => Promise<SandboxTier>): Promise<SandboxActionResult> {
+  return { sandboxTier: state === 'destroyed' ? 'destroyed' : await change(sandboxId).catch(tierAfterFailure) };
 }
 
 /** A sandbox that is gone is an expected outcome of these actions; the next tool call decides how to handle it. */

@@ -74,7 +74,7 @@ export async function startConversation(parts: StartParts, options: StartRequest
   const agent = await findAgent(parts.agents, options.agent);
   const clientTools = await toolsOf(agent, options);
   const client = await parts.temporal.client();
-  const input = makeInput(agent, options);
+  const input = withRestOf(await ownerOfShared(parts, options), makeInput(agent, options));
   const { conversationId } = input;
 
   // The row and the text must exist before the workflow: its first activity reads them.
@@ -205,6 +205,18 @@ function makeInput(agent: Agent, options: StartRequest): ConversationInput {
     ...(options.closeWhenDone && { closeWhenDone: true }),
     ...(options.message !== undefined && { firstMessage: firstMessageOf(options) }),
   };
+}
+
+/** The agent of the conversation whose sandbox a sub-agent shares. */
+async function ownerOfShared({ store, agents }: StartParts, { parent }: StartRequest): Promise<Agent | undefined> {
+  const sandbox = parent?.sandbox;
+  const owner = sandbox && 'conversationId' in sandbox ? await store.conversations.get(sandbox.conversationId) : undefined;
+  return owner && (await agents.load()).get(owner.agentId);
+}
+
+/** A sub-agent that is idle freezes the sandbox that it shares when the agent says to which that belongs. */
+function withRestOf(owner: Agent | undefined, input: ConversationInput): ConversationInput {
+  return owner ? { ...input, limits: { ...input.limits, freezeAfterMs: limitsOf(owner).freezeAfterMs } } : input;
 }
 
 function inputOf({ conversationId, transcriptSeq, files }: NewFork): ForkInput {

@@ -27,7 +27,8 @@ const KEPT = `case when $3 in ('hibernated', 'stopped', 'lost') then coalesce($1
 /**
  * `before` locks the row, so that the event names the state that this change really ended, and the loser of a race sees the winner's generation.
  * A sandbox without a conversation has no counter row and logs nothing, and neither does a change that keeps the tier.
- * When a sandbox runs again after a loss, a note for the model is added to the newest turn of the transcript, whatever caused the wake.
+ * When a sandbox runs again after a loss, a note for the model is added to the newest turn of the transcript, whatever caused the wake; also for the models of
+ * sub-agents that share the sandbox, of whose programs and files nothing is known here.
  */
 const CHANGE = changing(`before as (
     select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 and fence = coalesce($13, fence) for update
@@ -52,27 +53,36 @@ function changing(before: string): string {
       promised_at = case when $12::text is null then promised_at else clock_timestamp() end
     from before where sandboxes.sandbox_id = before.sandbox_id
     returning sandboxes.*, before.state as from_state
+  ), told as (
+    select changed.*, true as owns, changed.conversation_id as reader_id from changed
+    union all
+    select changed.*, false, guest.conversation_id
+    from changed join conversations owner on $5::text is not null and changed.state = 'running' and owner.conversation_id = changed.conversation_id
+      join tree_places on root_id = coalesce(owner.status->'parent'->'path'->>0, owner.conversation_id)
+      join conversations guest on guest.conversation_id = sub_agent_id and guest.state <> 'closed'
+        and guest.status->'parent'->'sandbox'->>'conversationId' = owner.conversation_id
   ), placed as (
-    select changed.*, place.turn_id, place.step_id, json_build_object('type', 'sandbox.changed', 'data', json_strip_nulls(json_build_object(
-      'tier', changed.state, 'from', case changed.from_state when 'creating' then 'none' else changed.from_state end, 'lost', $5::text))) as event
-    from changed left join lateral (
-      select turn_id, step_id from ${entriesOf('changed.conversation_id')} entries where $5::text is not null and changed.state = 'running'
+    select told.*, place.turn_id, place.step_id, case when owns then json_build_array(json_build_object('type', 'sandbox.changed', 'data',
+      json_strip_nulls(json_build_object('tier', told.state, 'from', case told.from_state when 'creating' then 'none' else told.from_state end, 'lost', $5::text))))
+      else '[]' end as changes
+    from told left join lateral (
+      select turn_id, step_id from ${entriesOf('told.reader_id')} entries where $5::text is not null and told.state = 'running'
       order by seq desc limit 1
     ) place on true
+  ), logged_for as (
+    select reader_id, from_state, state, sandbox_id, generation, turn_id, step_id, case when turn_id is null then changes else
+      (changes::jsonb || jsonb_build_array(json_build_object('type', 'note', 'turnId', turn_id, 'stepId', step_id, 'data', json_build_object('text', $5::text))))::json
+      end as events from placed
   ), counter as (
-    update conversations set event_seq = event_seq + case when turn_id is null then 1 else 2 end,
-      transcript_seq = transcript_seq + case when turn_id is null then 0 else 1 end
-    from placed where conversations.conversation_id = placed.conversation_id and from_state <> placed.state and placed.state <> 'creating'
-    returning conversations.conversation_id, event_seq, transcript_seq, turn_id, step_id, 'lost-' || sandbox_id || '-' || generation as key,
-      case when turn_id is null then json_build_array(event)
-        else json_build_array(event, json_build_object('type', 'note', 'turnId', turn_id, 'stepId', step_id, 'data', json_build_object('text', $5::text)))
-      end as events
+    update conversations set event_seq = event_seq + json_array_length(events), transcript_seq = transcript_seq + case when turn_id is null then 0 else 1 end
+    from logged_for where conversations.conversation_id = reader_id and from_state <> logged_for.state and logged_for.state <> 'creating'
+    returning conversations.conversation_id, event_seq, transcript_seq, turn_id, step_id, 'lost-' || sandbox_id || '-' || generation as key, events
   ), noted as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
     select conversation_id, transcript_seq, key, turn_id, step_id, clock_timestamp(), json_build_object('role', 'note', 'text', $5::text)
     from counter where turn_id is not null
   ), logged as (${insertEvents('counter.events')})
-  select ${SANDBOX_COLUMNS} from changed`;
+  select ${SANDBOX_COLUMNS}, (select json_agg(conversation_id) from counter) as told from changed`;
 }
 
 /** `joined`: another caller has made the promise. */
@@ -111,9 +121,9 @@ export function createSandboxRows({ database, announcer }: { database: Database;
     return rows.map(toSandbox)[0];
   };
   const changed = async (name: string, sql: string, values: SqlValue[]) => {
-    const row = await one(name, sql, values);
-    if (row?.conversationId) announcer.announce(row.conversationId);
-    return row;
+    const [row] = await database.query<SandboxSqlRow & { told: string[] | null }>(name, sql, values);
+    for (const conversationId of row?.told ?? []) announcer.announce(conversationId);
+    return row && toSandbox(row);
   };
   return {
     async ensure(row) {

@@ -4,7 +4,7 @@ import { KEPT_CHECKPOINTS } from '../contracts/checkpoints/checkpoint.ts';
 import type { Logger } from '../platform/log.ts';
 import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
-import { ownerOf } from '../sandbox/visits/held.ts';
+import { ownerOf, workerIn } from '../sandbox/visits/held.ts';
 import { openVisited } from '../sandbox/visits/open-visited.ts';
 import { restAgain } from '../sandbox/visits/rest-again.ts';
 import type { BackupTry, DueBackup } from '../store/blobs/backups.ts';
@@ -21,7 +21,7 @@ const FREEZE_MS = 30_000;
 const IDLE: ReadonlySet<string> = new Set(['idle', 'awaiting-approval']);
 
 interface Parts {
-  store: Pick<Store, 'backups' | 'sandboxes' | 'conversations'>;
+  store: Pick<Store, 'backups' | 'sandboxes' | 'sandboxUses' | 'conversations'>;
   sandboxes: Sandboxes;
   agents: ReadonlyMap<string, Agent>;
   hostId: string;
@@ -104,6 +104,6 @@ async function restAfter(parts: Parts, { sandboxId, state }: DueBackup): Promise
   if (state !== 'running') return restAgain(parts, { ...row, state }, (await openVisited(sandboxes, row)).handle);
   const { freezeAfterMs = FREEZE_MS, keepalive = 0 }: SandboxOptions = row.options;
   const owner = await ownerOf(parts, row);
-  if (!owner || !IDLE.has(owner.state) || keepalive === true || freezeAfterMs === 0) return;
+  if (!owner || !IDLE.has(owner.state) || keepalive === true || freezeAfterMs === 0 || (await workerIn(parts, owner)) !== undefined) return;
   if (Date.now() - Date.parse(row.lastUsedAt) > freezeAfterMs + keepalive) await sandboxes.freeze(sandboxId);
 }

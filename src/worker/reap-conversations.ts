@@ -8,6 +8,7 @@ import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
 import { NOTHING, tellOfEnd } from '../tool-calls/run/sub-agents.ts';
+import { letGoOfShared } from '../tool-calls/run/shared/let-go-of-shared.ts';
 import { settleCallsOf } from '../tool-calls/results/settle-call.ts';
 import type { Store } from '../store/store.ts';
 
@@ -78,12 +79,13 @@ async function closeOrphan({ store, subAgents, log }: ConversationReaperParts, {
 }
 
 /** False when it has to be retried, by this worker or by one of the sandbox's own host. */
-async function letGoOfSandbox({ store, sandboxes, agents, log }: ConversationReaperParts, conversationId: string, agentId: string): Promise<boolean> {
+async function letGoOfSandbox(parts: ConversationReaperParts, conversationId: string, agentId: string): Promise<boolean> {
+  const { store, sandboxes, agents, log } = parts;
   const row = await store.sandboxes.ofConversation(conversationId);
-  if (!row || row.state === 'destroyed') return true;
   const keeps = agents.get(agentId)?.sandbox.onClose === 'keep';
   try {
-    await (keeps ? sandboxes.stop(row.sandboxId) : sandboxes.destroy(row.sandboxId));
+    await letGoOfShared(parts, conversationId);
+    if (row && row.state !== 'destroyed') await (keeps ? sandboxes.stop(row.sandboxId) : sandboxes.destroy(row.sandboxId));
   } catch (error) {
     if (isFailure(error, 'SANDBOX_LOST') || isFailure(error, 'SANDBOX_DESTROYED') || isFailure(error, 'SANDBOX_NOT_FOUND')) return true;
     log.info({ conversationId, err: error }, 'the sandbox of a closed conversation could not be released now');

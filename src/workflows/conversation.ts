@@ -4,6 +4,7 @@ import {
   CancellationScope,
   condition,
   makeContinueAsNewFunc,
+  patched,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -21,6 +22,9 @@ import { rest } from './rest.ts';
 import { runConversation, type RunningConversation } from './running.ts';
 import { runTurn } from './run-turn.ts';
 
+/** Patch id. Before it, a conversation did not close by itself when the last of its sub-agents ended while it rested. */
+const DONE_AT_REST = 'done-at-rest';
+
 /**
  * One conversation of one user with one agent: accepts messages, answers each with a turn, rests between turns, and ends when it is closed.
  * Cancelling the workflow closes it too. The workflow never has a retry policy: that would run finished work again.
@@ -37,7 +41,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
 
 async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
   const { data } = running;
-  void passOnPauses(running);
+  const pauses = passOnPauses(running);
   try {
     if (!hasWork(data)) running.show();
     await getFiles(running);
@@ -50,7 +54,7 @@ async function converse(running: RunningConversation, input: ConversationInput):
     throw error;
   }
   if (data.closing) return endConversation(running);
-  await settleDown(running);
+  await settleDown(running, pauses);
   if (data.closing) return endConversation(running);
   const { firstMessage: _, ...same } = input;
   const newRun = makeContinueAsNewFunc<(input: ConversationInput) => Promise<void>>(isToMove() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {});
@@ -82,7 +86,14 @@ async function answerMessages(running: RunningConversation): Promise<void> {
       delete data.rewound;
       await rest(
         running,
-        () => mayStart() || data.rewound === true || data.contextWish !== undefined || data.closing || data.pauseWish !== undefined || isDueForNewRun(),
+        () =>
+          mayStart() ||
+          data.rewound === true ||
+          data.contextWish !== undefined ||
+          data.closing ||
+          data.pauseWish !== undefined ||
+          isDueForNewRun() ||
+          (isDone(data) && patched(DONE_AT_REST)),
       );
       continue;
     }
@@ -97,12 +108,12 @@ async function answerMessages(running: RunningConversation): Promise<void> {
 }
 
 /** Waits until no work is under way that the next run would not know of. */
-async function settleDown(running: RunningConversation): Promise<void> {
+async function settleDown(running: RunningConversation, pauses: { isDone(): boolean }): Promise<void> {
   const { data } = running;
   do {
     enterPause(data, Date.now());
     await running.save();
-    await condition(() => allHandlersFinished() && running.isSaved());
+    await condition(() => allHandlersFinished() && running.isSaved() && pauses.isDone());
   } while (data.pauseWish !== undefined && !data.closing);
 }
 

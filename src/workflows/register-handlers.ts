@@ -25,7 +25,7 @@ import { statusOf } from './state/conversation-status.ts';
 import { takeFork } from './state/fork-state.ts';
 import { placeTurn } from './state/place-state.ts';
 import { takeQuestion } from './state/questions.ts';
-import { endSubAgent, placeSubAgent } from './state/sub-agents.ts';
+import { endSubAgent, isShared, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages/messages.ts';
 import { newId, type RunningConversation } from './running.ts';
@@ -45,6 +45,9 @@ import {
 
 /** Patch id. Before it, a message could join a turn that had ended in the log. */
 const TURN_MAY_HAVE_ENDED = 'turn-may-have-ended';
+
+/** Patch id. Before it, a sandbox that a sub-agent left running during a pause was not frozen. */
+const ENDS_IN_PAUSE = 'ends-in-pause';
 
 /** Registers the handlers of the conversation's messages. Operators read the descriptions in the Temporal UI. */
 export function registerHandlers(running: RunningConversation): void {
@@ -152,8 +155,9 @@ function registerSignals(running: RunningConversation): void {
 function takeEnd({ data }: RunningConversation, args: SubAgentEnd | undefined): void {
   const { callId, spent, sandboxRuns } = signalArgs(args);
   if (typeof callId !== 'string' || !isSpent(spent)) return;
-  // It may have made the sandbox, or woken it: the next rest freezes it.
-  if (sandboxRuns === true && !data.paused) data.sandboxTier = 'running';
+  // It may have made the sandbox, or woken it: a rest freezes it.
+  if (sandboxRuns === true && (!data.paused || patched(ENDS_IN_PAUSE))) data.sandboxTier = 'running';
+  if (isShared(data)) data.guestEnded = sandboxRuns === true || data.guestEnded === 'running' ? 'running' : 'resting';
   const message = endSubAgent(data, callId, spent, Date.now());
   if (message && !data.closing) takeMessage(data, message, newId('turn'));
 }

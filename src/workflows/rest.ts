@@ -1,8 +1,9 @@
-import { ActivityFailure, condition, log } from '@temporalio/workflow';
+import { ActivityFailure, condition, log, patched } from '@temporalio/workflow';
 import type { SandboxActionResult } from '../contracts/activities.ts';
 import type { SandboxTier } from '../contracts/conversation.ts';
 import { archiveSandbox, freezeSandbox, hibernateSandbox, stopSandbox } from './activities.ts';
 import type { RunningConversation } from './running.ts';
+import type { ConversationData } from './state/conversation-data.ts';
 import { isGuest, isShared } from './state/sub-agents.ts';
 
 /** A time at which `rest` stops waiting. */
@@ -11,6 +12,9 @@ export interface Deadline {
   /** For the Temporal UI. */
   summary: string;
 }
+/** Patch id. Before it, a rest that waited for nothing but work did not notice that a sub-agent had ended. */
+const REST_ANEW = 'rest-anew';
+
 interface Rung {
   afterMs: number;
   from: SandboxTier[];
@@ -25,18 +29,25 @@ interface Rung {
  * while a paused command waits in it, because that would end the command.
  */
 export async function rest(running: RunningConversation, done: () => boolean, deadline?: Deadline): Promise<'done' | 'deadline'> {
-  const startedMs = Date.now();
-  const rungs = ladder(running);
+  const { data } = running;
+  delete data.guestEnded;
+  let startedMs = Date.now();
+  let rungs = ladder(running);
   for (;;) {
     if (done()) return 'done';
-    const rung = rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(running.data.sandboxTier) && !(ends && isShared(running.data)));
+    const rung = nextRung(data, rungs);
     const alarms: Deadline[] = [...(rung ? [{ atMs: startedMs + rung.afterMs, summary: rung.summary }] : []), ...(deadline ? [deadline] : [])];
     const next = alarms.reduce<Deadline | undefined>((first, alarm) => (first === undefined || alarm.atMs < first.atMs ? alarm : first), undefined);
-    if (next === undefined) {
-      await condition(done);
-      return 'done';
+    const end = await waiting(done, () => needsRest(running), next);
+    if (end === 'done') return 'done';
+    if (end === 'changed') {
+      // The sub-agent has used the sandbox until now.
+      data.sandboxTier = tierLeft(data);
+      delete data.guestEnded;
+      startedMs = Date.now();
+      rungs = ladder(running);
+      continue;
     }
-    if (await condition(done, Math.max(1, next.atMs - Date.now()), { summary: next.summary })) return 'done';
     if (next === deadline) return 'deadline';
     if (rung === undefined) continue;
     rungs.splice(rungs.indexOf(rung), 1);
@@ -45,11 +56,37 @@ export async function rest(running: RunningConversation, done: () => boolean, de
   }
 }
 
+function nextRung(data: ConversationData, rungs: Rung[], tier = data.sandboxTier): Rung | undefined {
+  return rungs.find(({ afterMs, from, ends }) => afterMs > 0 && from.includes(tier) && !(ends && isShared(data)));
+}
+
+/** A sub-agent that shared the sandbox has ended, and there is something to be done about the sandbox. */
+function needsRest(running: RunningConversation): boolean {
+  const { data } = running;
+  return data.guestEnded !== undefined && nextRung(data, ladder(running), tierLeft(data)) !== undefined;
+}
+
+/** A change that was under way when a sub-agent ended does not know of what that one has done. */
+function tierLeft({ guestEnded, sandboxTier }: ConversationData): SandboxTier {
+  return guestEnded === 'running' ? 'running' : sandboxTier;
+}
+
+/** `changed`: by the end of a sub-agent, so that it has to rest anew. */
+async function waiting(done: () => boolean, changes: () => boolean, alarm: Deadline | undefined): Promise<'done' | 'changed' | 'alarm'> {
+  let isDone = false;
+  const over = () => (isDone = done()) || (changes() && patched(REST_ANEW));
+  if (alarm === undefined) await condition(over);
+  else if (!(await condition(over, Math.max(1, alarm.atMs - Date.now()), { summary: alarm.summary }))) return 'alarm';
+  return isDone ? 'done' : 'changed';
+}
+
 function ladder({ data }: RunningConversation): Rung[] {
   const { freezeAfterMs, hibernateAfterMs = 0, stopAfterMs, archiveAfterMs = 0 } = data.limits;
   const holdsCommand = data.detachedCalls > 0;
+  // A sub-agent that was ended during a pause has woken the commands that the pause holds.
+  const holdsPaused = holdsCommand && data.paused?.by === 'operator';
   const rungs: Rung[] = [
-    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox('idle', data) },
+    { afterMs: freezeAfterMs, from: ['running'], summary: 'idle: freeze the sandbox', act: () => freezeSandbox(holdsPaused ? 'pause' : 'idle', data) },
     {
       afterMs: hibernateAfterMs,
       from: ['running', 'frozen'],

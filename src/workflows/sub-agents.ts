@@ -1,4 +1,4 @@
-import { condition, log } from '@temporalio/workflow';
+import { condition, log, patched } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { LiveSubAgent } from '../contracts/conversation.ts';
 import { closeSubAgent, holdSubAgent } from './activities.ts';
@@ -9,6 +9,8 @@ import type { RunningConversation } from './running.ts';
 
 type Suspended = Extract<ExecuteToolResult, { outcome: 'suspended' }>;
 
+/** Patch id. Before it, a pause `now` after one at the end of the step was not passed on. */
+const NOW_AFTER_STEP = 'now-after-step';
 /** The report of an end may be lost. Milliseconds. */
 const LOOK_AGAIN_MS = 60 * 60_000;
 /** So may the news of a place. Milliseconds. */
@@ -59,29 +61,50 @@ export async function closeSubAgents(running: RunningConversation): Promise<void
   await condition(() => data.subAgents.length === 0, CLOSING_MS, { summary: 'sub-agents close' });
 }
 
-/** Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation. */
-export async function passOnPauses({ data }: RunningConversation): Promise<void> {
-  const held = new Set<string>();
+/** How sub-agents were told to pause, by their calls. */
+type Held = Map<string, 'step' | 'now'>;
+
+/**
+ * Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation. `isDone`: all of them
+ * know of it; what has begun to tell them ends with the run.
+ */
+export function passOnPauses(running: RunningConversation): { isDone(): boolean } {
+  const held: Held = new Map();
+  const telling = { isUnderWay: false };
+  void keepTelling(running, held, telling);
+  return { isDone: () => !telling.isUnderWay && toTell(running.data, held).length === 0 };
+}
+
+async function keepTelling({ data }: RunningConversation, held: Held, telling: { isUnderWay: boolean }): Promise<void> {
   for (;;) {
     await condition(() => data.closed || toTell(data, held).length > 0);
     if (data.closed) return;
     const pause = pauseOf(data);
     const told = toTell(data, held);
-    for (const callId of told) if (!held.delete(callId)) held.add(callId);
-    const telling = told.map((callId) => holdSubAgent({ conversationId: data.conversationId, callId, ...(pause && { pause }) }));
-    for (const end of await Promise.allSettled(telling))
-      if (end.status === 'rejected') log.warn('A sub-agent was not told of a pause', { error: String(end.reason) });
+    telling.isUnderWay = true;
+    for (const callId of told)
+      if (pause) held.set(callId, pause);
+      else held.delete(callId);
+    const ends = await Promise.allSettled(told.map((callId) => holdSubAgent({ conversationId: data.conversationId, callId, ...(pause && { pause }) })));
+    for (const end of ends) if (end.status === 'rejected') log.warn('A sub-agent was not told of a pause', { error: String(end.reason) });
+    telling.isUnderWay = false;
   }
 }
 
 /** Calls whose sub-agents have to be paused or resumed. */
-function toTell(data: ConversationData, held: ReadonlySet<string>): string[] {
-  const pauses = pauseOf(data) !== undefined;
-  return data.subAgents.filter(({ callId, conversationId }) => conversationId !== undefined && held.has(callId) !== pauses).map(({ callId }) => callId);
+function toTell(data: ConversationData, held: Held): string[] {
+  const pause = pauseOf(data);
+  return data.subAgents.filter(({ callId, conversationId }) => conversationId !== undefined && differs(held.get(callId), pause)).map(({ callId }) => callId);
+}
+
+/** A pause that has become one `now` is passed on, too. */
+function differs(told: 'step' | 'now' | undefined, pause: 'step' | 'now' | undefined): boolean {
+  if (told === 'step' && pause === 'now') return patched(NOW_AFTER_STEP);
+  return (told === undefined) !== (pause === undefined);
 }
 
 /** How an operator has paused the conversation, or wishes to. */
-function pauseOf({ pauseWish, paused }: ConversationData): 'step' | 'now' | undefined {
+function pauseOf({ pauseWish, paused, pausedHow = 'step' }: ConversationData): 'step' | 'now' | undefined {
   if (pauseWish?.reason.by === 'operator') return pauseWish.mode;
-  return paused?.by === 'operator' ? 'step' : undefined;
+  return paused?.by === 'operator' ? pausedHow : undefined;
 }

@@ -52,6 +52,7 @@ export class World {
   tool: ToolScript = async () => ({ outcome: 'finished', isError: false, sandboxTier: 'running' });
   judge: (args: JudgeCallArgs) => Promise<JudgeCallResult> = async () => ({ verdict: 'hand-over', reason: 'Not asked by the test.' });
   files: ConversationActivities['forkSandbox'] = async () => ({ outcome: 'ready', sandboxTier: 'none' });
+  hold: () => Promise<void> = async () => undefined;
   edit: EditArgumentsResult = { outcome: 'edited', hash: 'edited' };
   /** Messages in the order in which they were accepted, each once. */
   readonly accepted: (AcceptedMessage & { turnId: string })[] = [];
@@ -267,7 +268,7 @@ export class Stage {
       stopSandbox: tier('stopSandbox', 'stopped'),
       destroySandbox: tier('destroySandbox', 'destroyed'),
       closeSubAgent: async (args) => (enter('closeSubAgent', args), {}),
-      holdSubAgent: async (args) => void enter('holdSubAgent', args),
+      holdSubAgent: async (args) => enter('holdSubAgent', args).hold(),
       keepCheckpoint: async (args) => void enter('keepCheckpoint', args),
       rewindConversation: async (args) => (enter('rewindConversation', args), { ...args, before: 'cp_before', written: 1, removed: 0, failed: 0 }),
       forkSandbox: async (args) => enter('forkSandbox', args).files(args),

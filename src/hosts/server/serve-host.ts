@@ -20,7 +20,7 @@ import { createVisits } from './visits.ts';
 
 interface ServeParts {
   config: Pick<Config, 'LONGSHORE_HOST_ADDRESS' | 'LONGSHORE_HOST_ID'>;
-  store: Pick<Store, 'conversations' | 'imports' | 'sandboxes' | 'hosts'>;
+  store: Pick<Store, 'conversations' | 'imports' | 'sandboxes' | 'sandboxUses' | 'hosts'>;
   sandboxes: Sandboxes;
   agents: ReadonlyMap<string, Agent>;
   log: Logger;

@@ -3,6 +3,7 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { ConversationRow, Store } from '../../store/store.ts';
 
 type Desk = { store: Pick<Store, 'conversations'> };
+type UseDesk = { store: Pick<Store, 'conversations' | 'sandboxUses'> };
 
 /** The conversation that has a sandbox and may still use it. */
 export async function ownerOf({ store }: Desk, row: SandboxRow): Promise<ConversationRow | undefined> {
@@ -27,17 +28,24 @@ export async function checkVisit(desk: Desk, row: SandboxRow, { force, fix }: { 
 }
 
 /** Refuses to put a sandbox to rest while a conversation works in it: its commands would stop or end. @throws SANDBOX_HELD */
-export async function checkRest(desk: Desk, row: SandboxRow, force: boolean): Promise<void> {
+export async function checkRest(desk: UseDesk, row: SandboxRow, force: boolean): Promise<void> {
   refuseWarm(row);
   const owner = force ? undefined : await ownerOf(desk, row);
-  if (owner?.state !== 'running') return;
+  const worker = owner && (await workerIn(desk, owner));
+  if (!owner || worker === undefined) return;
   const { conversationId } = owner;
   throw failure('SANDBOX_HELD', {
     sandboxId: row.sandboxId,
     conversationId,
-    problem: 'which is using it',
+    problem: worker === conversationId ? 'which is using it' : `whose sub-agent "${worker}" is using it`,
+    // Also for a sub-agent, whose own pause leaves its commands running in a sandbox that it shares.
     fix: `Pause it (longshore pause ${conversationId} --mode now), or add --force`,
   });
+}
+
+/** The conversation that works in a sandbox: its owner, or a sub-agent that shares it. */
+export async function workerIn({ store }: UseDesk, { conversationId, state }: ConversationRow): Promise<string | undefined> {
+  return state === 'running' ? conversationId : store.sandboxUses.guestAtWork(conversationId);
 }
 
 /** Refuses to remove a sandbox of an open conversation: the conversation's files would be lost. @throws SANDBOX_HELD */

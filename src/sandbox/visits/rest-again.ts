@@ -2,10 +2,10 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Sandboxes } from '../api/host-sandboxes.ts';
 import type { SandboxHandle } from '../api/sandbox.ts';
-import { ownerOf } from './held.ts';
+import { ownerOf, workerIn } from './held.ts';
 
 export interface VisitParts {
-  store: Pick<Store, 'conversations' | 'sandboxes'>;
+  store: Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
   sandboxes: Sandboxes;
 }
 
@@ -33,10 +33,12 @@ export async function restAgain(parts: VisitParts, { sandboxId, state, paused }:
   }
 }
 
-/** True when it is running and its conversation is not working in it. */
+/** True when it is running and no conversation is working in it. */
 async function isFree(parts: VisitParts, sandboxId: string): Promise<boolean> {
   const row = await parts.store.sandboxes.get(sandboxId);
-  return row?.state === 'running' && (await ownerOf(parts, row))?.state !== 'running';
+  if (row?.state !== 'running') return false;
+  const owner = await ownerOf(parts, row);
+  return !owner || (await workerIn(parts, owner)) === undefined;
 }
 
 async function hasRunning(handle: SandboxHandle): Promise<boolean> {

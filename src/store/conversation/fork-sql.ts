@@ -67,11 +67,22 @@ export const PARTS = `select (select count(*) from transcript_parts where conver
 
 export const HIDDEN_BEFORE = 'select after_seq, hidden from rewinds where conversation_id = $1 order by after_seq, number';
 
-/** Whether something is changing the files of a conversation: a call, or a rewind that has not been recorded. `mark` grows with each that begins or ends. */
-export const ACTIVITY = `select exists (select from tool_calls where conversation_id = $1 and state = 'running') as calls,
+/**
+ * Whether something is changing the files of a conversation: a call, of its own or of a sub-agent that shares its sandbox, or a rewind that has not been recorded. `mark`
+ * differs with each that begins or ends.
+ */
+export const ACTIVITY = `with guests as (
+    select guest.conversation_id from conversations owner
+      join tree_places on root_id = coalesce(owner.status->'parent'->'path'->>0, owner.conversation_id)
+      join conversations guest on guest.conversation_id = sub_agent_id and guest.state <> 'closed'
+    where owner.conversation_id = $1 and guest.status->'parent'->'sandbox'->>'conversationId' = $1
+  ), users as (select $1::text as conversation_id union all select conversation_id from guests)
+  select exists (select from tool_calls join users using (conversation_id) where tool_calls.state = 'running') as calls,
     coalesce((select c.rewind_id is not null and not exists (select from events e where e.conversation_id = $1 and e.key = 'rewind/' || c.rewind_id)
       from checkpoints c where c.conversation_id = $1 order by c.event_seq desc, c.number desc limit 1), false) as rewinds,
-    coalesce((select max(seq) from events where conversation_id = $1 and type in ('tool.started', 'conversation.rewound')), 0) as mark`;
+    (select coalesce(sum(begun.seq * case when users.conversation_id = $1 then 1e6 else 1 end), 0)::float8 from users cross join lateral (
+      select max(seq) as seq from events where events.conversation_id = users.conversation_id
+        and type in ('tool.started', 'conversation.rewound', 'agent.started', 'agent.ended')) begun) as mark`;
 
 /**
  * `waits`: it is a fork that has no files yet. `had`: it has had a sandbox, uses that of another conversation, was imported, or was removed. That of a closed conversation may belong to another one

@@ -81,8 +81,9 @@ export function createConversationSandboxes(parts: Parts): ConversationSandboxes
       const kind = use.sandbox.use;
       if (kind === 'none' || (tool !== undefined && !mayUseSandbox(kind, tool))) throw refusal(kind, tool);
       if (!isShared(kind)) return openOwn(conversation, { mayMove, isCopy: true });
-      // A parent is removed with its tree; nothing is made in its place.
-      if (!use.owner) throw failure('SANDBOX_NOT_FOUND', { sandboxId: `of the conversation that gave the task to ${conversation.conversationId}` });
+      // Nothing is made or woken in the place of a conversation that has ended: its sandbox ended with it.
+      if (!use.owner || (await hasEnded(parts.store, use.owner.conversationId)))
+        throw failure('SANDBOX_NOT_FOUND', { sandboxId: `of the conversation that gave the task to ${conversation.conversationId}` });
       // Not held: whether a call was interrupted before there was a sandbox is to be looked up, which its owner may have opened.
       return { ...(await openOwn(hostOf(use, conversation), { mayMove })), held: false };
     },
@@ -130,6 +131,12 @@ export function createConversationSandboxes(parts: Parts): ConversationSandboxes
     held.set(conversationId, opened.handle);
     return { ...opened, held: false };
   }
+}
+
+/** A conversation that was removed has ended, too. */
+async function hasEnded({ conversations }: Pick<Store, 'conversations'>, conversationId: string): Promise<boolean> {
+  const state = await conversations.stateOf(conversationId);
+  return state === undefined || state === 'closed';
 }
 
 async function rowFor(rows: Store['sandboxes'], conversationId: string, use: Use): Promise<SandboxRow | undefined> {

@@ -139,6 +139,8 @@ export interface ConversationData extends KeptState {
   paused?: PauseReason;
   /** When the pause began; absent in pauses that began under an earlier version. */
   pausedAtMs?: number;
+  /** How it was wished for. Absent in pauses that began in an earlier run, and in those for a budget. */
+  pausedHow?: PauseWish['mode'];
   /** The files are being made as they were: no turn starts. */
   rewinding?: true;
   /** A rewind has woken the sandbox since the rest began. */
@@ -161,6 +163,8 @@ export interface ConversationData extends KeptState {
   detachedCalls: number;
   /** Sub-agents that have not ended, in the order of their calls. */
   subAgents: LiveSubAgent[];
+  /** A sub-agent that shared the sandbox has ended since the rest began: whether it has left it running. */
+  guestEnded?: 'running' | 'resting';
   /** Conversations of sub-agents for which calls wait. */
   awaitedAgents: string[];
   /** Calls whose sub-agents have got a place in the tree of conversations, for which the calls wait. */

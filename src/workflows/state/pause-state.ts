@@ -20,6 +20,7 @@ export function enterPause(data: ConversationData, nowMs: number): PauseWish | u
   if (wish === undefined) return undefined;
   delete data.pauseWish;
   data.paused = wish.reason;
+  data.pausedHow = wish.mode;
   data.pausedAtMs = nowMs;
   stopWork(data, nowMs);
   data.outbox.push({ type: 'conversation.paused', ...(data.turn && { turnId: data.turn.turnId }), data: { ...wish.reason } });
@@ -39,6 +40,7 @@ export function resumeConversation(data: ConversationData, grants: ResumeArgs): 
   if (paused.by === 'budget' && paused.exhausted === 'steps' && turn) turn.extraSteps += data.limits.budget.steps ?? 0;
   delete data.paused;
   delete data.pausedAtMs;
+  delete data.pausedHow;
   data.outbox.push({ type: 'conversation.resumed', ...(turn && { turnId: turn.turnId }), data: {} });
 }
 

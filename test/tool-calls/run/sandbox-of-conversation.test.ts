@@ -1,4 +1,5 @@
 import type { Agent } from '../../../src/contracts/agent.ts';
+import type { ConversationState } from '../../../src/contracts/conversation.ts';
 import type { ParentSandbox } from '../../../src/contracts/sub-agents/sandbox-use.ts';
 import type { Sandboxes } from '../../../src/sandbox/api/host-sandboxes.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -12,7 +13,9 @@ function setUp(sandbox?: ParentSandbox) {
   const opens: object[] = [];
   const fits: object[] = [];
   const owner = { conversationId: 'conv_parent', agentId: 'boss' };
+  const parent: { state: ConversationState | undefined } = { state: 'running' };
   const store = {
+    conversations: { stateOf: async () => parent.state },
     sandboxUses: { of: async (id: string) => (id === 'conv_child' && sandbox ? { sandbox, ...('conversationId' in sandbox && { owner }) } : undefined) },
     sandboxes: { get: async () => undefined, ofConversation: async () => undefined },
   } as unknown as Pick<Store, 'conversations' | 'sandboxes' | 'sandboxUses'>;
@@ -24,7 +27,7 @@ function setUp(sandbox?: ParentSandbox) {
     checkFits: async ({ sandboxId }: { sandboxId: string }, { image }: { image: string }) => void fits.push([sandboxId, image]),
   } as unknown as Sandboxes;
   const agents = new Map(['boss', 'worker'].map((id) => [id, { sandbox: { image: `image of ${id}` } } as unknown as Agent]));
-  return { opens, fits, opened: createConversationSandboxes({ sandboxes, store, agents }) };
+  return { opens, fits, parent, opened: createConversationSandboxes({ sandboxes, store, agents }) };
 }
 
 const shared = { conversationId: 'conv_parent' };
@@ -75,4 +78,12 @@ test('servers of all who share a sandbox go on in it, and no others', () => {
   ]);
   expect(serversIn(agents, 'top')).toEqual(['one', 'two', 'three']);
   expect(serversIn(agents, 'apart')).toEqual(['four']);
+});
+
+test.each(['closed', undefined] as const)('nothing is made or woken for the conversation that a sandbox belongs to when that is %s', async (state) => {
+  const { opens, opened, parent } = setUp({ use: 'shared', ...shared });
+  await opened.open(child, 'shell:run');
+  parent.state = state;
+  await expect(opened.open(child, 'shell:run')).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
+  expect(opens).toHaveLength(1);
 });
