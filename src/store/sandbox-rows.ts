@@ -41,6 +41,8 @@ export interface SandboxRow {
   /** Memory that a host promises to it although it has no processes: until they are started (`wake`), or have been put to disk (`rest`). */
   promised?: { hostId: string; for: 'wake' | 'rest' };
   lastUsedAt: string;
+  /** Time since then, by the clock of Postgres. Milliseconds. */
+  idleMs: number;
   createdAt: string;
   /** The pool in whose slot it waits for a conversation; without `slot`, the pool from which it was taken. */
   pool?: { key: string; slot?: number };
@@ -116,7 +118,7 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
+export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'idleMs' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
   fence?: number;
   ttlMs?: number;
 };

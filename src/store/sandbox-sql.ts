@@ -4,7 +4,7 @@ import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts
 
 /** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, last_used_at, created_at, pool_key, pool_slot, paused, extract(epoch from clock_timestamp() - paused_at)::float8 * 1000 as paused_ms, promised_on, promised_for';
+  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, last_used_at, extract(epoch from clock_timestamp() - case when isfinite(last_used_at) then last_used_at end)::float8 * 1000 as idle_ms, created_at, pool_key, pool_slot, paused, extract(epoch from clock_timestamp() - paused_at)::float8 * 1000 as paused_ms, promised_on, promised_for';
 
 /** pg returns numbers for the two infinities of Postgres. */
 type SqlTime = Date | number;
@@ -26,6 +26,7 @@ export interface SandboxSqlRow {
   archive: SandboxArchive | null;
   backup: SandboxBackup | null;
   last_used_at: SqlTime;
+  idle_ms: number | null;
   created_at: SqlTime;
   pool_key: string | null;
   pool_slot: number | null;
@@ -55,6 +56,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.paused && pauseOf(row)),
     ...(row.promised_on !== null && row.promised_for !== null && { promised: { hostId: row.promised_on, for: row.promised_for } }),
     lastUsedAt: toIso(row.last_used_at),
+    idleMs: row.idle_ms ?? 0,
     createdAt: toIso(row.created_at),
     ...(row.pool_key !== null && { pool: { key: row.pool_key, ...(row.pool_slot !== null && { slot: row.pool_slot }) } }),
   };
