@@ -46,14 +46,16 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
   const held = new Map<string, WorkerHandle>();
   let rules: EgressRule[] = [];
   const lifetime = createLifetime(given, longestMs);
-  const open = async (tenantId: string, { isBegun, prolongs }: { isBegun: boolean; prolongs: boolean }) => {
+  const open = async (tenantId: string, { isBegun, prolongs, mayMove = false }: { isBegun: boolean; prolongs: boolean; mayMove?: boolean }) => {
     const sandboxId = ownSandboxIdOf(pluginId, tenantId);
     const row = await rows.get(sandboxId);
     if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
     else if (row && prolongs) await lifetime.prolong(sandboxId);
-    const known = held.get(tenantId);
+    // The sandbox may have been taken from a host that is being drained, and is not to come back there.
+    const leaves = mayMove && sandboxes.isDraining?.() === true;
+    const known = leaves && row?.state === 'archived' ? undefined : held.get(tenantId);
     if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
-    const owner = { sandboxId, tenantId, ...lifetime.all() };
+    const owner = { sandboxId, tenantId, ...lifetime.all(), ...(leaves && { mayMove: true }) };
     const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
     await applyNetwork(sandboxId);
     await prepare(handle);
@@ -62,7 +64,7 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     return { handle, held: false };
   };
   return {
-    open: (tenantId, isBegun) => open(tenantId, { isBegun, prolongs: true }),
+    open: (tenantId, isBegun, mayMove = false) => open(tenantId, { isBegun, prolongs: true, mayMove }),
     async find(tenantId) {
       const row = await rows.get(ownSandboxIdOf(pluginId, tenantId));
       return row && row.state !== 'destroyed' ? agesOf(row) : undefined;
