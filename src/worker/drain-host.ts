@@ -39,7 +39,8 @@ async function drain(parts: DrainParts, signal: AbortSignal): Promise<void> {
   const waiting = (await parts.store.sandboxes.list({ hostId, states: ON_HOST })).values();
   const work = async () => {
     for (const row of waiting) {
-      if (signal.aborted) return;
+      // It may have been taken back since the round began.
+      if (signal.aborted || parts.sandboxes.isDraining?.() !== true) return;
       await move(parts, row);
     }
   };
