@@ -34,6 +34,8 @@ export interface SandboxRow {
   archive?: SandboxArchive;
   /** The newest complete backup of its files. */
   backup?: SandboxBackup;
+  /** When a try began that has found or stored all files in the backup, by the clock of Postgres: that of the backup itself is the one of its host. */
+  backedUpAt?: string;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
   /** Time since it was paused, by the clock of Postgres. Milliseconds. Absent when an older worker has paused it. */
@@ -118,7 +120,7 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'idleMs' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
+export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'idleMs' | 'backedUpAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
   fence?: number;
   ttlMs?: number;
 };

@@ -4,7 +4,7 @@ import type { SandboxArchive, SandboxRow, SandboxState } from './sandbox-rows.ts
 
 /** Columns of the table `sandboxes` that `toSandbox` reads. */
 export const SANDBOX_COLUMNS =
-  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, last_used_at, extract(epoch from clock_timestamp() - case when isfinite(last_used_at) then last_used_at end)::float8 * 1000 as idle_ms, created_at, pool_key, pool_slot, paused, extract(epoch from clock_timestamp() - paused_at)::float8 * 1000 as paused_ms, promised_on, promised_for';
+  'sandbox_id, conversation_id, tenant_id, generation, fence, state, host_id, container_name, container_id, volume_name, options, files_lost_at, expires_at, archive, backup, backup_checked_at, last_used_at, extract(epoch from clock_timestamp() - case when isfinite(last_used_at) then last_used_at end)::float8 * 1000 as idle_ms, created_at, pool_key, pool_slot, paused, extract(epoch from clock_timestamp() - paused_at)::float8 * 1000 as paused_ms, promised_on, promised_for';
 
 /** pg returns numbers for the two infinities of Postgres. */
 type SqlTime = Date | number;
@@ -25,6 +25,7 @@ export interface SandboxSqlRow {
   expires_at: SqlTime | null;
   archive: SandboxArchive | null;
   backup: SandboxBackup | null;
+  backup_checked_at: Date | null;
   last_used_at: SqlTime;
   idle_ms: number | null;
   created_at: SqlTime;
@@ -53,6 +54,7 @@ export function toSandbox(row: SandboxSqlRow): SandboxRow {
     ...(row.expires_at !== null && { expiresAt: toIso(row.expires_at) }),
     ...(row.archive !== null && { archive: row.archive }),
     ...(row.backup !== null && { backup: row.backup }),
+    ...(row.backup !== null && row.backup_checked_at !== null && { backedUpAt: toIso(row.backup_checked_at) }),
     ...(row.paused && pauseOf(row)),
     ...(row.promised_on !== null && row.promised_for !== null && { promised: { hostId: row.promised_on, for: row.promised_for } }),
     lastUsedAt: toIso(row.last_used_at),

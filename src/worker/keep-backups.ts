@@ -1,6 +1,7 @@
 import { RecentMap } from '../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { KEPT_CHECKPOINTS } from '../contracts/checkpoints/checkpoint.ts';
+import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
@@ -89,9 +90,12 @@ async function attemptOne(parts: Parts & { failures: RecentMap<string, number> }
     if (signal.aborted) return store.backups.release(attempt, 0);
     const count = failures.get(sandboxId) ?? 0;
     failures.set(sandboxId, count + 1);
+    const againMs = Math.min(RETRY_MS.first * 2 ** count, RETRY_MS.longest);
+    // A failure would be the last try for one that rests.
+    if (isFailure(error, 'HOST_FULL')) return store.backups.release(attempt, againMs);
     const problem = error instanceof Error ? error.message : String(error);
     log.warn({ sandboxId, err: error }, 'a sandbox could not be backed up; this is tried again');
-    await store.backups.fail(attempt, problem, Math.min(RETRY_MS.first * 2 ** count, RETRY_MS.longest));
+    await store.backups.fail(attempt, problem, againMs);
   }
   return restAfter(parts, due);
 }
@@ -105,5 +109,5 @@ async function restAfter(parts: Parts, { sandboxId, state }: DueBackup): Promise
   const { freezeAfterMs = FREEZE_MS, keepalive = 0 }: SandboxOptions = row.options;
   const owner = await ownerOf(parts, row);
   if (!owner || !IDLE.has(owner.state) || keepalive === true || freezeAfterMs === 0) return;
-  if (Date.now() - Date.parse(row.lastUsedAt) > freezeAfterMs + keepalive) await sandboxes.freeze(sandboxId);
+  if (row.idleMs > freezeAfterMs + keepalive) await sandboxes.freeze(sandboxId);
 }
