@@ -104,6 +104,18 @@ test('drain ends when nothing is left and all workers of the host have heard of 
   expect(out).toMatch(/\n0 of 0 moved\nNothing is left on host "d"\. It takes no sandboxes until: longshore hosts resume d\n$/);
 });
 
+test('drain waits for a sandbox that is being brought back from the archive there', async () => {
+  await store.hosts.beat('g', LOST_MS);
+  await store.sandboxes.ensure({ sandboxId: 'sbx_g', tenantId: 'default', state: 'archived', hostId: 'x', containerName: 'g', volumeName: 'g', options: {} });
+  const woken = (await store.sandboxes.promise('sbx_g', 1, 'g'))!;
+  await store.fleet.setDraining('g', true);
+  await run(`update hosts set draining_since = draining_since - interval '1 minute' where host_id = 'g'`);
+  const left = [{ sandboxId: 'sbx_g', state: 'archived', why: 'it is being brought back' }];
+  expect(JSON.parse((await line(['drain', 'g', '--no-wait', '--json'])).out)).toEqual({ moved: 0, all: 1, left });
+  await store.sandboxes.release('sbx_g', { token: woken.token! });
+  expect((await line(['drain', 'g'])).out).toMatch(/^0 of 0 moved\nNothing is left/);
+});
+
 test('drain ends with a failure when the host is taken back or removed meanwhile, and says what it waits for where no worker is', async () => {
   await store.hosts.beat('e', LOST_MS);
   await sandboxOn('e', 'sbx_e');

@@ -89,7 +89,11 @@ function isKnownThere({ isThere, heardAt, drainingSince = heardAt }: KnownHost, 
 
 /** What is on the host now. @param all the ids of all that have been seen there, to which it adds */
 async function progressOf(store: Store, { hostId, isThere }: Pick<KnownHost, 'hostId' | 'isThere'>, all: Set<string>): Promise<Progress> {
-  const rows = await store.sandboxes.list({ hostId, states: ON_HOST });
+  // First, so that one that has come back in between is among the others.
+  const coming = isThere ? await store.sandboxes.listPromised(hostId, 0) : [];
+  const there = await store.sandboxes.list({ hostId, states: ON_HOST });
+  const onIt = new Set(there.map(({ sandboxId }) => sandboxId));
+  const rows = [...there, ...coming.map(({ row }) => row).filter(({ sandboxId }) => !onIt.has(sandboxId))];
   for (const { sandboxId } of rows) all.add(sandboxId);
   const why = async (row: SandboxRow) => (isThere ? whyLeft(store, row) : 'no worker of its host is there');
   const left = await Promise.all(rows.map(async (row) => ({ sandboxId: row.sandboxId, state: row.state, why: await why(row) })));
@@ -112,6 +116,7 @@ async function whyLeft({ sandboxUses }: Store, { conversationId, state, paused }
   const use = conversationId === undefined ? 'no' : await sandboxUses.inUse(conversationId);
   if (use === 'works') return paused ? `${conversationId} is paused in a call` : `a call of ${conversationId} runs`;
   if (use === 'waits') return `code of ${conversationId} waits for a call`;
+  if (state === 'archived') return 'it is being brought back';
   return state === 'creating' ? 'it is being made' : 'it is next';
 }
 
