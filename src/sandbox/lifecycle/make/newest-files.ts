@@ -17,8 +17,14 @@ export async function newestFiles(context: DockerContext, row: SandboxRow): Prom
   }
   const parts = found && (await partsOfSnapshot(context, found));
   if (found === undefined || parts === undefined) return undefined;
-  const laidOut = await layOut(context, row, { files: parts.files });
-  return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
+  try {
+    const laidOut = await layOut(context, row, { files: parts.files });
+    return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
+  } catch (error) {
+    // It was removed while it was read.
+    if (!isFailure(error, 'SNAPSHOT_NOT_FOUND')) throw error;
+    return newestFiles(context, row);
+  }
 }
 
 async function fromBackup(context: DockerContext, row: SandboxRow, backup: SandboxBackup): Promise<LaidOut & { filesOf: FilesOf }> {

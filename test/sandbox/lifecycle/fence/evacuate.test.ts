@@ -137,3 +137,19 @@ test('a warm sandbox that a conversation gets at this moment is not removed', as
     await run(Promise.resolve(keeping[Symbol.asyncDispose]()));
   }
 });
+
+test('one that two workers take at the same time leaves nothing behind, not even a volume that the engine makes for the later one', async () => {
+  for (let afterMs = 0; afterMs < 60; afterMs += 1) {
+    const { time, database, run, first } = played();
+    using _time = time;
+    await run(first.open());
+    await run(first.worker.sandboxes.stop(ID));
+    const another = first.world.worker().sandboxes;
+    const evacuated = first.worker.sandboxes.evacuate!(ID, free);
+    await run(sleep(afterMs));
+    await run(another.evacuate!(ID, free));
+    await run(evacuated);
+    expect([database.rows.get(ID)?.state, [...first.world.volumes.keys()], first.world.containers.size]).toEqual(['archived', [], 0]);
+    expect(database.blobIds()).toHaveLength(1);
+  }
+});

@@ -5,15 +5,21 @@ import { Meter } from '../../../../src/store/blobs/blob-store.ts';
 import type { SandboxRow } from '../../../../src/store/sandbox-rows.ts';
 
 /** A host that has a snapshot of that time by the clock of Postgres, and can bring back any backup. */
-function context(createdAt: string): DockerContext {
+function context(createdAt: string, { removed = [] as string[], onCopy = () => {} } = {}): DockerContext {
   const snapshot = { snapshotId: 'snap_1', sandboxId: 'sbx_1', ready: true, hostId: 'here', volumeName: 'snapshot', createdAt };
-  const jobs = { copy: async () => undefined, bringBack: async (content: Readable) => void (await content.toArray()) };
+  const found = () => (removed.length === 0 ? [snapshot] : []);
+  const jobs = { copy: async () => onCopy(), bringBack: async (content: Readable) => void (await content.toArray()) };
   return {
     hostId: 'here',
     installation: 'test',
-    snapshots: { list: async () => [snapshot] },
+    snapshots: { list: async () => found(), get: async () => found()[0] },
     blobs: { get: () => Readable.from([]) },
-    engine: { hasQuotas: async () => false, volumeExists: async () => true, copies: { createVolume: async () => undefined, jobs: () => jobs } },
+    engine: {
+      hasQuotas: async () => false,
+      volumeExists: async () => true,
+      removeVolume: async (volume: string) => void removed.push(volume),
+      copies: { createVolume: async () => undefined, jobs: () => jobs },
+    },
   } as unknown as DockerContext;
 }
 
@@ -27,4 +33,15 @@ test.each([
   const row = { sandboxId: 'sbx_1', fence: 1, containerName: 'c', options: {}, backup, backedUpAt: '2026-11-29T12:00:00.000Z' } as unknown as SandboxRow;
   expect(await newestFiles(context('2026-11-29T11:30:00.000Z'), row)).toMatchObject({ filesOf: { what: 'backup', at } });
   expect(await newestFiles(context('2026-11-29T12:30:00.000Z'), row)).toMatchObject({ filesOf: { what: 'snapshot' } });
+});
+
+test('a snapshot that is removed while it is read is not taken for one without files; the volume that the engine has made again for the copy goes', async () => {
+  const blob = { blobId: 'blob', bytes: 0, sha256: new Meter().sha256() };
+  const at = '2026-11-29T12:00:00.000Z';
+  const backup = { at, files: 1, bytes: 1, parts: [{ since: 0, to: 1, at, bytes: 1, blob }] };
+  const row = { sandboxId: 'sbx_1', fence: 1, containerName: 'c', options: {}, backup, backedUpAt: at } as unknown as SandboxRow;
+  const removed: string[] = [];
+  const raced = context('2026-11-29T12:30:00.000Z', { removed, onCopy: () => void removed.push('the row') });
+  expect(await newestFiles(raced, row)).toMatchObject({ filesOf: { what: 'backup', at } });
+  expect(removed).toContain('snapshot');
 });
