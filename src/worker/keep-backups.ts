@@ -79,7 +79,7 @@ async function backUpOne(parts: Parts & { failures: RecentMap<string, number> },
 }
 
 async function attemptOne(parts: Parts & { failures: RecentMap<string, number> }, due: DueBackup, attempt: BackupTry, signal: AbortSignal): Promise<void> {
-  const { store, sandboxes, agents, failures, log } = parts;
+  const { store, sandboxes, agents, failures } = parts;
   const { sandboxId } = attempt;
   const keep = due.agentId !== undefined && agents.has(due.agentId) && !agents.get(due.agentId)?.checkpoints ? 1 : KEPT_CHECKPOINTS + 2;
   try {
@@ -88,16 +88,21 @@ async function attemptOne(parts: Parts & { failures: RecentMap<string, number> }
     else await store.backups.release(attempt, RETRY_MS.first);
   } catch (error) {
     if (signal.aborted) return store.backups.release(attempt, 0);
-    const count = failures.get(sandboxId) ?? 0;
-    failures.set(sandboxId, count + 1);
-    const againMs = Math.min(RETRY_MS.first * 2 ** count, RETRY_MS.longest);
-    // A failure would be the last try for one that rests.
-    if (isFailure(error, 'HOST_FULL')) return store.backups.release(attempt, againMs);
-    const problem = error instanceof Error ? error.message : String(error);
-    log.warn({ sandboxId, err: error }, 'a sandbox could not be backed up; this is tried again');
-    await store.backups.fail(attempt, problem, againMs);
+    await noteFailure(parts, attempt, error);
   }
   return restAfter(parts, due);
+}
+
+async function noteFailure({ store, failures, log }: Parts & { failures: RecentMap<string, number> }, attempt: BackupTry, error: unknown): Promise<void> {
+  const { sandboxId } = attempt;
+  const count = failures.get(sandboxId) ?? 0;
+  failures.set(sandboxId, count + 1);
+  const againMs = Math.min(RETRY_MS.first * 2 ** count, RETRY_MS.longest);
+  // A failure would be the last try for one that rests.
+  if (isFailure(error, 'HOST_FULL')) return store.backups.release(attempt, againMs);
+  const problem = error instanceof Error ? error.message : String(error);
+  log.warn({ sandboxId, err: error }, 'a sandbox could not be backed up; this is tried again');
+  await store.backups.fail(attempt, problem, againMs);
 }
 
 /** Brings a sandbox back to rest that was woken for its backup, or that would have been frozen meanwhile if there had been none. */

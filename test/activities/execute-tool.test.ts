@@ -1,30 +1,11 @@
 import { details, proposed, running } from './calls.ts';
 import { setUpCall, until } from './fakes.ts';
 import { failure } from '../../src/contracts/errors.ts';
-import { elsewhereFailure } from '../../src/sandbox/api/elsewhere.ts';
 
 const BEGUN_BEFORE =
   'It is not known whether this call took effect: an earlier attempt at it was stored, and how far that came is not known: its worker died or was stopped, or the answer of Postgres to it was lost\nCheck the current state before you repeat it.';
 
 describe('a host tool', () => {
-  test('on a host that is being drained, begins on another one that may have its sandbox, or here where there is none', async () => {
-    let others = [{ sandboxId: 'sbx_1', host: 'other', waitMs: 1 }];
-    const checkFits = async () => {
-      for (const other of others) throw elsewhereFailure(other, 'drained');
-    };
-    let isDraining = true;
-    const host = { hostId: 'drained', isDraining: () => isDraining, checkFits };
-    const call = await proposed(setUpCall({ isolation: 'host', execute: async () => 'fine' }, undefined, undefined, host));
-    await expect(call.worker().execute()).rejects.toMatchObject({ code: 'SANDBOX_UNREACHABLE', values: { host: 'other' } });
-    expect(call.typesOf()).toEqual([]);
-    others = [];
-    expect(await call.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
-    isDraining = false;
-    others = [{ sandboxId: 'sbx_1', host: 'other', waitMs: 1 }];
-    const another = await proposed(setUpCall({ isolation: 'host', execute: async () => 'fine' }, undefined, undefined, host));
-    expect(await another.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
-  });
-
   test('a second attempt of one that may not be repeated is unknown and runs nothing', async () => {
     let runs = 0;
     const call = await proposed(setUpCall({ isolation: 'host', execute: async () => `run ${(runs += 1)}` }));

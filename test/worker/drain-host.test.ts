@@ -33,3 +33,25 @@ test('three are taken at the same time, and no further ones when the host is tak
   await draining.stop();
   expect(begun).toEqual(['sbx_0', 'sbx_1', 'sbx_2', 'sbx_3']);
 });
+
+test('one that another process thaws is frozen again only after some time', async () => {
+  const asked: string[] = [];
+  let rounds = 0;
+  const sandboxes: Partial<Sandboxes> = {
+    hostId: 'here',
+    isDraining: () => true,
+    async evacuate(sandboxId) {
+      asked.push(sandboxId);
+      return sandboxId === 'thawed' ? 'frozen' : 'in use';
+    },
+  };
+  const list = async () => {
+    rounds += 1;
+    return ['thawed', 'busy'].map((sandboxId) => ({ sandboxId, state: 'running' }));
+  };
+  const store = { sandboxes: { list } } as unknown as Store;
+  const draining = startDraining({ store, sandboxes: sandboxes as Sandboxes, log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }) });
+  await until(() => rounds === 3);
+  await draining.stop();
+  expect(asked).toEqual(['thawed', 'busy', 'busy', 'busy']);
+});

@@ -10,11 +10,9 @@ import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { endProcesses } from './stop.ts';
 
-/** A sandbox that runs is frozen when it has not been used for so long: what another process does in it stands still until that thaws it. Milliseconds. */
-const IDLE_MS = 10_000;
-/** A process thaws a sandbox in which it works within this time after it was frozen. */
-const THAWED_MS = 3_000;
-/** What makes a sandbox has died when it is not made after this time. */
+/** A process thaws a sandbox in which it works within this time after it was frozen: longer than the longest delay between its checks (`create-work.ts`). Milliseconds. */
+const THAWED_MS = 8_000;
+/** What makes a sandbox has died when it is not made after this time. Milliseconds. */
 const MAKING_MS = 300_000;
 
 /**
@@ -29,13 +27,12 @@ export async function evacuate(context: DockerContext, sandboxId: string, inUse:
       return 'moved';
     case 'warm':
     case 'creating':
-      return row.pool?.slot === undefined ? removeUnmade(context, row, inUse) : removeWarm(context, row);
+      return removeUnclaimed(context, row, inUse);
     case 'lost':
     case 'stopped':
       return packFiles(context, row);
     case 'running':
-      if (row.idleMs >= IDLE_MS && (await inUse()) !== 'works') await freeze(context, sandboxId, 'idle');
-      return 'in use';
+      return freezeUnused(context, sandboxId, inUse);
     case 'frozen':
       return evacuateFrozen(context, row, inUse);
     case 'hibernated':
@@ -45,13 +42,9 @@ export async function evacuate(context: DockerContext, sandboxId: string, inUse:
   }
 }
 
-/** Unless a conversation has got it meanwhile. */
-async function removeWarm(context: DockerContext, row: SandboxRow): Promise<Evacuated> {
-  return (await retire(context, row, 'its host is being drained')) ? 'moved' : 'in use';
-}
-
-/** One that is being made is left to who makes it. Nothing has been done in it yet, so that its next open may begin anew. */
-async function removeUnmade(context: DockerContext, row: SandboxRow, inUse: InUse): Promise<Evacuated> {
+/** A warm one, unless a conversation gets it meanwhile. One that is being made for a conversation is left to who makes it; nothing has been done in it yet, so that its next open may begin anew. */
+async function removeUnclaimed(context: DockerContext, row: SandboxRow, inUse: InUse): Promise<Evacuated> {
+  if (row.pool?.slot !== undefined) return (await retire(context, row, 'its host is being drained')) ? 'moved' : 'in use';
   if (row.idleMs < MAKING_MS || (await inUse()) !== 'no') return 'in use';
   if (!(await context.rows.withdraw(row.sandboxId, row.generation))) return 'in use';
   await removeContents(context, row);
@@ -65,6 +58,11 @@ async function packFiles(context: DockerContext, { sandboxId, generation, state,
     return 'in use';
   }
   return state === 'stopped' || (await context.rows.change(sandboxId, generation, { state: 'stopped' })) ? pack(context, sandboxId) : 'in use';
+}
+
+async function freezeUnused(context: DockerContext, sandboxId: string, inUse: InUse): Promise<Evacuated> {
+  if ((await inUse()) === 'works') return 'in use';
+  return (await freeze(context, sandboxId, 'idle')) === 'frozen' ? 'frozen' : 'in use';
 }
 
 /** Its processes end, if they cannot be copied. */

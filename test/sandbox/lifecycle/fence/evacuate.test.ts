@@ -53,7 +53,7 @@ test('one that another worker begins to use while it is looked at stays', async 
   const { handle } = await run(first.world.worker().sandboxes.open(OWNER, {}));
   await run(sleep(20_000));
   await run(first.worker.sandboxes.evacuate!(ID, free));
-  await run(sleep(5000));
+  await run(sleep(10_000));
   let looks = 0;
   const usedMeanwhile = async () => {
     // After the second look, nothing stands between the look and the end of its processes but the row.
@@ -84,11 +84,24 @@ test('a command that another worker runs without a call is left to it, however l
   expect(await run(drained(first, async () => 'works'))).toBe('in use');
   expect(database.rows.get(ID)).toMatchObject({ state: 'running', generation });
   const command = handle.run('work 60000', { execId: 'e1' });
-  expect(await run(drained(first))).toBe('in use');
-  expect(await run(drained(first))).toBe('in use');
+  expect(await run(drained(first))).not.toBe('moved');
+  expect(await run(drained(first))).not.toBe('moved');
   expect(await run(command)).toMatchObject({ status: 'exited' });
   await run(drained(first));
   expect(await run(drained(first))).toBe('moved');
+});
+
+test('one that is looked into all the time while it runs, as those of plugins are, is moved all the same', async () => {
+  const { time, database, run, first } = played();
+  using _time = time;
+  const handle = await run(first.open());
+  let number = 0;
+  const visits = setInterval(() => {
+    if (database.rows.get(ID)?.state === 'running') handle.run('work 10', { execId: `e${(number += 1)}` }).catch(() => undefined);
+  }, 1000);
+  await run(sleep(5000));
+  expect(await run(drained(first))).toBe('moved');
+  clearInterval(visits);
 });
 
 test('one whose maker has died is removed, so that its next open begins anew', async () => {
