@@ -120,7 +120,10 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'idleMs' | 'backedUpAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
+export type NewSandbox = Omit<
+  SandboxRow,
+  'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'idleMs' | 'backedUpAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'
+> & {
   fence?: number;
   ttlMs?: number;
 };

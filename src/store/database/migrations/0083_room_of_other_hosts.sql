@@ -1,5 +1,5 @@
 -- Up Migration
--- Those in the line before this number that the host could take. A host with too little disk takes none that is not on it already: nobody on it waits for these.
+-- Those in the line before this number that the host could take. A host with too little disk takes none that is not on it already: what is on it does not wait for these.
 create or replace function longshore_ahead_on(host text, before bigint) returns bigint language sql stable as $body$
   select count(*) from room_waits w join hosts h on h.host_id = host
     where (before is null or w.number < before) and w.memory_bytes <= (h.facts->>'allowedBytes')::double precision
