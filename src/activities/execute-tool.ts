@@ -107,7 +107,7 @@ async function claimHere({ store, registry, opened, agents, log }: Parts, args: 
   // The sandbox of a plugin may be on another host than the conversation's, and clients need none.
   const hostId = ownSandboxOf(known) || known?.client ? undefined : opened.hostId;
   // What begins beside the worker cannot go on on another host when it needs a sandbox later.
-  if (hostId !== undefined && known?.isolation !== 'container' && hasNeeds(agents, args)) await opened.checkFits(args);
+  if (hostId !== undefined && known?.isolation !== 'container' && (hasNeeds(agents, args) || opened.isDraining())) await opened.checkFits(args);
   const claim = async () => {
     const claimed = hostId === undefined ? undefined : await store.toolCalls.claimOn(hostId, callId, hash, started);
     if (claimed) return claimed;

@@ -34,6 +34,8 @@ export interface SandboxRow {
   archive?: SandboxArchive;
   /** The newest complete backup of its files. */
   backup?: SandboxBackup;
+  /** When a try began that has found or stored all files in the backup, by the clock of Postgres: that of the backup itself is the one of its host. */
+  backedUpAt?: string;
   /** Frozen for a pause: operations in progress wait until it is woken. Absent while it runs. */
   paused?: boolean;
   /** Time since it was paused, by the clock of Postgres. Milliseconds. Absent when an older worker has paused it. */
@@ -41,6 +43,8 @@ export interface SandboxRow {
   /** Memory that a host promises to it although it has no processes: until they are started (`wake`), or have been put to disk (`rest`). */
   promised?: { hostId: string; for: 'wake' | 'rest' };
   lastUsedAt: string;
+  /** Time since then, by the clock of Postgres. Milliseconds. */
+  idleMs: number;
   createdAt: string;
   /** The pool in whose slot it waits for a conversation; without `slot`, the pool from which it was taken. */
   pool?: { key: string; slot?: number };
@@ -116,7 +120,10 @@ export interface SnapshotFilter {
 }
 
 /** A row to insert. `ttlMs`: milliseconds until it expires. */
-export type NewSandbox = Omit<SandboxRow, 'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'> & {
+export type NewSandbox = Omit<
+  SandboxRow,
+  'generation' | 'fence' | 'createdAt' | 'lastUsedAt' | 'idleMs' | 'backedUpAt' | 'containerId' | 'expiresAt' | 'pausedMs' | 'promised'
+> & {
   fence?: number;
   ttlMs?: number;
 };

@@ -1,6 +1,7 @@
 import { RecentMap } from '../common/recent-map.ts';
 import type { Agent, SandboxOptions } from '../contracts/agent.ts';
 import { KEPT_CHECKPOINTS } from '../contracts/checkpoints/checkpoint.ts';
+import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
@@ -78,7 +79,7 @@ async function backUpOne(parts: Parts & { failures: RecentMap<string, number> },
 }
 
 async function attemptOne(parts: Parts & { failures: RecentMap<string, number> }, due: DueBackup, attempt: BackupTry, signal: AbortSignal): Promise<void> {
-  const { store, sandboxes, agents, failures, log } = parts;
+  const { store, sandboxes, agents, failures } = parts;
   const { sandboxId } = attempt;
   const keep = due.agentId !== undefined && agents.has(due.agentId) && !agents.get(due.agentId)?.checkpoints ? 1 : KEPT_CHECKPOINTS + 2;
   try {
@@ -87,13 +88,21 @@ async function attemptOne(parts: Parts & { failures: RecentMap<string, number> }
     else await store.backups.release(attempt, RETRY_MS.first);
   } catch (error) {
     if (signal.aborted) return store.backups.release(attempt, 0);
-    const count = failures.get(sandboxId) ?? 0;
-    failures.set(sandboxId, count + 1);
-    const problem = error instanceof Error ? error.message : String(error);
-    log.warn({ sandboxId, err: error }, 'a sandbox could not be backed up; this is tried again');
-    await store.backups.fail(attempt, problem, Math.min(RETRY_MS.first * 2 ** count, RETRY_MS.longest));
+    await noteFailure(parts, attempt, error);
   }
   return restAfter(parts, due);
+}
+
+async function noteFailure({ store, failures, log }: Parts & { failures: RecentMap<string, number> }, attempt: BackupTry, error: unknown): Promise<void> {
+  const { sandboxId } = attempt;
+  const count = failures.get(sandboxId) ?? 0;
+  failures.set(sandboxId, count + 1);
+  const againMs = Math.min(RETRY_MS.first * 2 ** count, RETRY_MS.longest);
+  // A failure would be the last try for one that rests.
+  if (isFailure(error, 'HOST_FULL')) return store.backups.release(attempt, againMs);
+  const problem = error instanceof Error ? error.message : String(error);
+  log.warn({ sandboxId, err: error }, 'a sandbox could not be backed up; this is tried again');
+  await store.backups.fail(attempt, problem, againMs);
 }
 
 /** Brings a sandbox back to rest that was woken for its backup, or that would have been frozen meanwhile if there had been none. */
@@ -105,5 +114,5 @@ async function restAfter(parts: Parts, { sandboxId, state }: DueBackup): Promise
   const { freezeAfterMs = FREEZE_MS, keepalive = 0 }: SandboxOptions = row.options;
   const owner = await ownerOf(parts, row);
   if (!owner || !IDLE.has(owner.state) || keepalive === true || freezeAfterMs === 0 || (await workerIn(parts, owner)) !== undefined) return;
-  if (Date.now() - Date.parse(row.lastUsedAt) > freezeAfterMs + keepalive) await sandboxes.freeze(sandboxId);
+  if (row.idleMs > freezeAfterMs + keepalive) await sandboxes.freeze(sandboxId);
 }

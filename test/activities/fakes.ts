@@ -51,6 +51,7 @@ export function createFakeStore() {
       },
       openOfCode: async ({ callId }: Pick<ToolCallRow, 'callId'>) =>
         [...calls.values()].filter(({ state, parentCallId }) => parentCallId === callId && (state === 'proposed' || state === 'running')),
+      claimOn: async () => undefined,
       async claim(callId: string, hash: string, started: NewEvent[] = []) {
         const fault = faults.claim.shift();
         if (fault) throw fault;
@@ -143,6 +144,7 @@ export function setUpCall(
   definition: Partial<ToolDefinition<{ type: 'object' }>> & Pick<ToolDefinition<{ type: 'object' }>, 'execute'>,
   services: PluginServices = NO_SERVICES,
   approval: Agent['approval'] = [{ tool: '*', decide: 'allow' }],
+  host: Partial<Sandboxes> = {},
 ) {
   const tool = defineTool<{ type: 'object' }>({ id: 'tool', description: 'a tool', parameters: { type: 'object' }, isolation: 'container', ...definition });
   const registry = createRegistry([definePlugin({ id: 'test', version: '1.0.0', description: 'tools under test', tools: [tool] })]);
@@ -158,6 +160,7 @@ export function setUpCall(
   const withAbortSignal = <T>(_signal: AbortSignal, work: () => T) => work();
   const client = { withAbortSignal, workflow: { getHandle: (id: string) => ({ signal: (...given: unknown[]) => signal(id, ...given) }) } } as unknown as Client;
   const sandboxes = {
+    ...host,
     async open({ sandboxId }: { sandboxId: string }) {
       opens.push(sandboxId);
       ledger.opened();

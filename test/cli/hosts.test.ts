@@ -104,6 +104,56 @@ test('drain ends when nothing is left and all workers of the host have heard of 
   expect(out).toMatch(/\n0 of 0 moved\nNothing is left on host "d"\. It takes no sandboxes until: longshore hosts resume d\n$/);
 });
 
+test('drain waits for a sandbox that is being brought back from the archive there', async () => {
+  await store.hosts.beat('g', LOST_MS);
+  await store.sandboxes.ensure({ sandboxId: 'sbx_g', tenantId: 'default', state: 'archived', hostId: 'x', containerName: 'g', volumeName: 'g', options: {} });
+  const woken = (await store.sandboxes.promise('sbx_g', 1, 'g'))!;
+  await store.fleet.setDraining('g', true);
+  await run(`update hosts set draining_since = draining_since - interval '1 minute' where host_id = 'g'`);
+  const left = [{ sandboxId: 'sbx_g', state: 'archived', why: 'it is being brought back' }];
+  expect(JSON.parse((await line(['drain', 'g', '--no-wait', '--json'])).out)).toEqual({ moved: 0, all: 1, left });
+  await store.sandboxes.release('sbx_g', { token: woken.token! });
+  expect((await line(['drain', 'g'])).out).toMatch(/^0 of 0 moved\nNothing is left/);
+});
+
+test('drain ends with a failure when the host is taken back or removed meanwhile, and says what it waits for where no worker is', async () => {
+  await store.hosts.beat('e', LOST_MS);
+  await sandboxOn('e', 'sbx_e');
+  const drained = async () => (await store.fleet.hosts(LOST_MS, 'e'))[0]?.drainingSince !== undefined;
+  const draining = line(['drain', 'e']);
+  await until(drained, 'it is being drained');
+  await store.fleet.setDraining('e', false);
+  const resumed = await draining;
+  expect([resumed.code, resumed.err]).toEqual([
+    1,
+    expect.stringContaining('Host "e" is not being drained any more, and takes sandboxes. To drain it again: longshore hosts drain e.\n'),
+  ]);
+  expect(resumed.out).not.toContain('Nothing is left');
+
+  await run(`update hosts set heard_at = heard_at - interval '1 hour' where host_id = 'e'`);
+  const left = [{ sandboxId: 'sbx_e', state: 'stopped', why: 'no worker of its host is there' }];
+  expect(JSON.parse((await line(['drain', 'e', '--no-wait', '--json'])).out)).toEqual({ moved: 0, all: 1, left });
+  await store.fleet.setDraining('e', false);
+  const watching = line(['drain', 'e']);
+  await until(drained, 'it is being drained');
+  await run(`delete from hosts where host_id = 'e'`);
+  expect(await watching).toMatchObject({ code: 1, err: expect.stringContaining('Host "e" was removed.\n') });
+  expect(await line(['drain', 'e'])).toMatchObject({ code: 2 });
+});
+
+test('what keeps a host from being removed is named, with what to do about it; warm sandboxes do not', async () => {
+  await store.hosts.beat('f', LOST_MS);
+  await store.pools.add({ sandboxId: 'sbx_f', hostId: 'f', containerName: 'f', volumeName: 'f', options: {} }, { key: 'small', slot: 1 });
+  expect((await line(['remove', 'f'])).err).toContain('"f" cannot be removed: a worker of it is there. Stop its workers\n');
+  await run(`update hosts set heard_at = heard_at - interval '1 hour' where host_id = 'f'`);
+  expect((await line(['resume', 'f'])).out).toBe('Host "f" takes sandboxes again when a worker of it is started.\n');
+  await store.snapshots.insert({ snapshotId: 'snap_f', sandboxId: 'sbx_f', tenantId: 'default', hostId: 'f', volumeName: 'v', options: {} });
+  expect((await line(['remove', 'f'])).err).toContain('1 snapshots are on it and not in the blob store. Remove these snapshots\n');
+  await store.snapshots.remove('snap_f');
+  expect((await line(['remove', 'f'])).out).toBe('Host "f" is removed.\n');
+  expect(await store.sandboxes.get('sbx_f')).toBeUndefined();
+});
+
 test('hosts that nobody knows, and archives that other hosts could not read, are refused', async () => {
   const unknown = await line(['drain', 'nowhere']);
   expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('nothing is known of a host "nowhere"')]);

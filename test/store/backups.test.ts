@@ -71,6 +71,33 @@ test('one that rests is due once, one that is paused is not', async () => {
   expect(await store.backups.waiting(sandboxId)).toEqual({ dueAt: expect.any(String), problem: 'the store is away' });
 });
 
+test('a try that was given up long ago says nothing against a later one', async () => {
+  const { sandboxId, conversationId, place } = await newSandbox();
+  const early = (await store.backups.begin(sandboxId))!;
+  await store.backups.release(early, 0);
+  const late = (await store.backups.begin(sandboxId))!;
+  await store.backups.finish(late, place, { before: undefined, backup: backupOf('blob-5') });
+  await store.backups.fail(early, 'its host was away', 300_000);
+  expect((await store.conversations.get(conversationId))?.status.backup).not.toHaveProperty('failing');
+  expect(await store.backups.begin(sandboxId)).toBeDefined();
+});
+
+test('all files of an archived sandbox are in the blob store: nothing of it is due, whenever its last turn ended', async () => {
+  const { oldestSeconds: _, ...before } = await store.backups.totals();
+  const { sandboxId, conversationId, hostId } = await newSandbox();
+  await store.backups.want(conversationId);
+  await store.backups.fail((await store.backups.begin(sandboxId))!, 'the store is away', 0);
+  const archive = { files: { blobId: 'blob-a', bytes: 1, sha256: 'f'.repeat(64) } };
+  const archived = (await store.sandboxes.change(sandboxId, 2, { state: 'archived', archive }))!;
+  expect((await store.conversations.get(conversationId))?.status.backup).toBeUndefined();
+  expect(await store.backups.waiting(sandboxId)).toEqual({});
+  expect(await store.backups.totals()).toMatchObject(before);
+  await store.sandboxes.change(sandboxId, archived.generation, { state: 'running' });
+  expect(await due(hostId)).toEqual([sandboxId]);
+  expect((await store.conversations.get(conversationId))?.status.backup).toEqual({ due: true, failing: true });
+  await store.sandboxes.remove(sandboxId);
+});
+
 test('a backup counts only for the container of the row, and in the place of the one that it was made after', async () => {
   const { sandboxId, place } = await newSandbox();
   const attempt = (await store.backups.begin(sandboxId))!;

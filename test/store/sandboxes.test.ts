@@ -37,7 +37,7 @@ test('a conversation has one sandbox, however many ask for it at once', async ()
   const rows = await Promise.all(Array.from({ length: 8 }, () => store.sandboxes.ensure(newSandbox(id))));
   expect(new Set(rows.map((row) => row.sandboxId)).size).toBe(1);
   expect(rows[0]).toMatchObject({ generation: 1, state: 'creating', conversationId: id, options: { memoryMb: 512 } });
-  expect(await store.sandboxes.ofConversation(id)).toEqual(rows[0]);
+  expect(await store.sandboxes.ofConversation(id)).toEqual({ ...rows[0], idleMs: expect.any(Number) });
 });
 
 test('shared holds of a sandbox run at once, others alone; its row can be read and changed meanwhile', async () => {

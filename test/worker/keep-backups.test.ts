@@ -1,4 +1,5 @@
 import type { Agent } from '../../src/contracts/agent.ts';
+import { failure } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/platform/log.ts';
 import type { BackUpOptions, Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import type { BackupRows, DueBackup } from '../../src/store/blobs/backups.ts';
@@ -6,7 +7,11 @@ import type { Store } from '../../src/store/store.ts';
 import { startBackups } from '../../src/worker/keep-backups.ts';
 
 /** A host with sandboxes of which backups are due, in the order in which they are; and what becomes of them. */
-function host(due: DueBackup[], backUp: (sandboxId: string, options: BackUpOptions) => Promise<'stored' | 'superseded'>) {
+function host(
+  due: DueBackup[],
+  backUp: (sandboxId: string, options: BackUpOptions) => Promise<'stored' | 'superseded'>,
+  { freeze, ...rows }: { sandboxes?: object; conversations?: object; freeze?: Sandboxes['freeze'] } = {},
+) {
   const told: string[] = [];
   const waiting = [...due];
   const backups: Partial<BackupRows> = {
@@ -22,6 +27,7 @@ function host(due: DueBackup[], backUp: (sandboxId: string, options: BackUpOptio
     release: async ({ sandboxId }, afterMs) => void told.push(`${sandboxId} given up for ${afterMs}`),
   };
   const sandboxes: Partial<Sandboxes> = {
+    ...(freeze && { freeze }),
     backUp: async ({ sandboxId }, options) => {
       const outcome = await backUp(sandboxId, options);
       told.push(`${sandboxId} ${outcome}`);
@@ -29,7 +35,7 @@ function host(due: DueBackup[], backUp: (sandboxId: string, options: BackUpOptio
     },
   };
   const started = startBackups({
-    store: { backups, sandboxes: { get: async () => undefined } } as unknown as Store,
+    store: { backups, sandboxes: { get: async () => undefined }, ...rows } as unknown as Store,
     sandboxes: sandboxes as Sandboxes,
     agents: new Map([
       ['rewinder', { checkpoints: 'turn' } as Agent],
@@ -56,6 +62,37 @@ test('what fails is said and tried again, at growing intervals; others go on mea
   await until(() => told.length === 3);
   await stop();
   expect(told.toSorted()).toEqual(['bad failed: the store is away; again after 10000', 'bad failed: the store is away; again after 5000', 'good stored']);
+});
+
+test('one for which its host has no memory now is no failure, and is tried again at growing intervals', async () => {
+  const { told, stop, waiting } = host([running('full')], async (sandboxId) => {
+    throw failure('HOST_FULL', { sandboxId, neededMb: 1, host: 'here', promisedMb: 1, allowedMb: 1, ahead: 0 });
+  });
+  await until(() => told.length === 1);
+  waiting.push(running('full'));
+  await until(() => told.length === 2);
+  await stop();
+  expect(told).toEqual(['full given up for 5000', 'full given up for 10000']);
+});
+
+test('a sandbox is put to rest after its backup when it has been idle for long enough by the clock of Postgres, whatever the one of the host says', async () => {
+  const frozen: string[] = [];
+  const rows = {
+    fresh: { idleMs: 100, lastUsedAt: '2000-01-01T00:00:00.000Z' },
+    idle: { idleMs: 60_000, lastUsedAt: '2100-01-01T00:00:00.000Z' },
+  };
+  const get = async (sandboxId: keyof typeof rows) => ({ sandboxId, conversationId: 'conv', state: 'running', options: {}, ...rows[sandboxId] });
+  const { told, stop } = host([running('fresh'), running('idle')], async () => 'stored', {
+    sandboxes: { get },
+    conversations: { get: async () => ({ state: 'idle' }) },
+    freeze: async (sandboxId) => {
+      frozen.push(sandboxId);
+      return 'frozen';
+    },
+  });
+  await until(() => told.length === 2 && frozen.length > 0);
+  await stop();
+  expect(frozen).toEqual(['idle']);
 });
 
 test('checkpoints that an agent keeps to go back to stay; others are not kept', async () => {

@@ -55,6 +55,10 @@ export function createTurnPlaceDesk({ store, agents, places, log }: DeskParts): 
       return { outcome: place.outcome === 'held' ? 'counted' : 'unlimited' };
     },
     leave: async (turn, how) => tellAll(await turnPlaces.leave(turn, how, limits)),
-    sweep: async () => tellAll(await turnPlaces.sweep(limits)),
+    sweep: async () => tellAll(await turnPlaces.sweep(limits, mostOf(agents))),
   };
+}
+
+function mostOf(agents: DeskParts['agents']): Record<string, number | null> {
+  return Object.fromEntries([...agents].map(([agentId, { maxRunningTurns = null }]) => [agentId, maxRunningTurns]));
 }

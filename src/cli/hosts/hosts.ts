@@ -60,9 +60,11 @@ function resumeHost(cli: Cli): Command {
     .description('End the draining of a host: it takes sandboxes again')
     .argument('<host>')
     .action((hostId: string) =>
-      withStore(cli, async ({ fleet }) => {
-        if (!(await fleet.setDraining(hostId, false))) throw refuseHost(hostId);
-        printFact(cli, `Host "${hostId}" takes sandboxes again, in ${Math.ceil(lostAfterMs(cli) / 6000)} seconds at the latest.`);
+      withStore(cli, async (store) => {
+        if (!(await store.fleet.setDraining(hostId, false))) throw refuseHost(hostId);
+        const { isThere } = await findHost(store, hostId, lostAfterMs(cli));
+        const when = isThere ? `, in ${Math.ceil(lostAfterMs(cli) / 6000)} seconds at the latest` : ' when a worker of it is started';
+        printFact(cli, `Host "${hostId}" takes sandboxes again${when}.`);
       }),
     );
 }
@@ -81,7 +83,8 @@ function removeHost(cli: Cli): Command {
 }
 
 async function refusal({ sandboxes }: Store, { hostId, isThere, unstored }: KnownHost): Promise<Error> {
-  const left = (await sandboxes.list({ hostId, states: ON_HOST })).map(({ sandboxId }) => sandboxId);
+  // Warm ones are removed with their host.
+  const left = (await sandboxes.list({ hostId, states: ON_HOST })).filter(({ pool }) => pool?.slot === undefined).map(({ sandboxId }) => sandboxId);
   const more = left.length > NAMED ? ` and ${left.length - NAMED} more` : '';
   const problems = [
     ...(isThere ? ['a worker of it is there'] : []),
@@ -91,7 +94,8 @@ async function refusal({ sandboxes }: Store, { hostId, isThere, unstored }: Know
   const toMove = isThere
     ? `Move them: longshore hosts drain ${hostId}`
     : 'Start a worker of it to move them. Otherwise each goes to another host when it is used, or ends with its conversation';
-  const fix = left.length > 0 ? toMove : 'Stop its workers, and remove its snapshots';
+  const steps = [...(isThere ? ['stop its workers'] : []), ...(unstored > 0 ? ['remove these snapshots'] : [])].join(', and ') || 'try again';
+  const fix = left.length > 0 ? toMove : `${steps.charAt(0).toUpperCase()}${steps.slice(1)}`;
   return failure('INVALID_ARGUMENT', { what: 'host', problem: `"${hostId}" cannot be removed: ${problems.join('; ') || 'it has just changed'}`, fix });
 }
 

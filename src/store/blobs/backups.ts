@@ -98,7 +98,9 @@ const NEWEST = `backup->'parts'->-1->'blob'->>'blobId'`;
 const FINISH = `update sandboxes set backup = coalesce($5::json, backup), backup_checked_at = $2::timestamptz, backup_problem = null, backup_not_before = null,
     backup_due_at = case when backup_due_at > $2::timestamptz then backup_due_at end
   where sandbox_id = $1 and fence = $3 and (${NEWEST}) is not distinct from $4 and state <> 'destroyed' returning 1`;
-const FAIL = `update sandboxes set backup_problem = $2, backup_not_before = clock_timestamp() + $3::float8 * interval '1 millisecond' where sandbox_id = $1`;
+/** Unless a try that began later has succeeded. */
+const FAIL = `update sandboxes set backup_problem = $2, backup_not_before = clock_timestamp() + $3::float8 * interval '1 millisecond'
+  where sandbox_id = $1 and coalesce(backup_checked_at <= $4::timestamptz, true)`;
 const RELEASE = `update sandboxes set backup_not_before = clock_timestamp() + $2::float8 * interval '1 millisecond' where sandbox_id = $1`;
 const DROP = `with before as (select sandbox_id, backup from sandboxes where sandbox_id = $1 and backup is not null for update)
   update sandboxes set backup = null from before where sandboxes.sandbox_id = before.sandbox_id returning before.backup`;
@@ -106,17 +108,19 @@ const BLOB_IDS = `select part->'blob'->>'blobId' as blob_id from sandboxes cross
   union all select blob_id from sandboxes cross join unnest(array[archive->'files'->>'blobId', archive->'memory'->>'blobId']) blob_id
     where state = 'archived' and blob_id is not null
   union all select blob_id from snapshots cross join unnest(array[stored->'files'->>'blobId', stored->'memory'->>'blobId']) blob_id where blob_id is not null`;
+/** All files of an archived sandbox are in the blob store. It is due again when it is back. */
+const IS_DUE = "backup_due_at is not null and sandboxes.state <> 'archived'";
 const TOTALS = `select count(*) filter (where backup is not null)::float8 as backups,
     coalesce(sum((select sum((part->'blob'->>'bytes')::float8) from json_array_elements(backup->'parts') part)), 0) as bytes,
-    count(*) filter (where backup_due_at is not null)::float8 as due,
-    count(*) filter (where backup_due_at is not null and backup_problem is not null)::float8 as failing,
-    coalesce(max(extract(epoch from clock_timestamp() - coalesce(backup_checked_at, created_at))) filter (where backup_due_at is not null), 0)::float8 as oldest_seconds
+    count(*) filter (where ${IS_DUE})::float8 as due,
+    count(*) filter (where ${IS_DUE} and backup_problem is not null)::float8 as failing,
+    coalesce(max(extract(epoch from clock_timestamp() - coalesce(backup_checked_at, created_at))) filter (where ${IS_DUE}), 0)::float8 as oldest_seconds
   from sandboxes where (options->>'backup') is not null and state <> 'destroyed'`;
 
 /** What the status of a conversation says about backups. @param conversation its id, in SQL */
 export function backupState(conversation: string): string {
   return `select json_strip_nulls(json_build_object('at', backup->>'at', 'bytes', (backup->>'bytes')::float8, 'files', (backup->>'files')::float8,
-      'due', case when backup_due_at is not null then true end, 'failing', case when backup_problem is not null then true end))
+      'due', case when ${IS_DUE} then true end, 'failing', case when backup_problem is not null and sandboxes.state <> 'archived' then true end))
     from sandboxes where conversation_id = ${conversation} and (options->>'backup') is not null and sandboxes.state <> 'destroyed'`;
 }
 
@@ -142,14 +146,14 @@ export function createBackups({ database }: { database: Database }): BackupRows 
       const values = [sandboxId, beganAt, fence, before ?? null, backup === undefined ? null : toJsonText(backup)];
       return (await database.query('backups.finish', FINISH, values)).length > 0;
     },
-    fail: ({ sandboxId }, problem, retryAfterMs) => run('fail', FAIL, [sandboxId, problem, retryAfterMs]),
+    fail: ({ sandboxId, beganAt }, problem, retryAfterMs) => run('fail', FAIL, [sandboxId, problem, retryAfterMs, beganAt]),
     release: ({ sandboxId }, afterMs) => run('release', RELEASE, [sandboxId, afterMs]),
     async drop(sandboxId) {
       const [row] = await database.query<{ backup: SandboxBackup }>('backups.drop', DROP, [sandboxId]);
       return row?.backup;
     },
     async waiting(sandboxId) {
-      const sql = 'select backup_due_at, backup_problem from sandboxes where sandbox_id = $1';
+      const sql = "select backup_due_at, backup_problem from sandboxes where sandbox_id = $1 and state <> 'archived'";
       const [row] = await database.query<{ backup_due_at: Date | null; backup_problem: string | null }>('backups.waiting', sql, [sandboxId]);
       return { ...(row?.backup_due_at && { dueAt: row.backup_due_at.toISOString() }), ...(row?.backup_problem && { problem: row.backup_problem }) };
     },

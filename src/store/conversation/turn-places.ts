@@ -37,8 +37,11 @@ export interface TurnPlaces {
   ask(asking: AskingTurn, limits: TurnLimits): Promise<{ place: TurnPlace; others: PlacedTurn[] }>;
   /** Gives a place back, at the end of the turn or for a time, in which it keeps its position in the queue. */
   leave(turn: LeavePlaceArgs, how: 'ends' | 'rests', limits: TurnLimits): Promise<PlacedTurn[]>;
-  /** Takes back the places of turns that ended without giving them back. */
-  sweep(limits: TurnLimits): Promise<PlacedTurn[]>;
+  /**
+   * Takes back the places of turns that ended without giving them back.
+   * @param agents what the files of agents say now, `null` without a limit; turns that wait have asked with what these said then
+   */
+  sweep(limits: TurnLimits, agents?: Record<string, number | null>): Promise<PlacedTurn[]>;
   /** This turn knows of its place. */
   told(turn: PlacedTurn): Promise<void>;
 }
@@ -66,7 +69,7 @@ export function createTurnPlaces({ database }: { database: Database }): TurnPlac
       return { place: outcome === 'waits' && waits ? { outcome, waits: named(waits) } : { outcome: outcome === 'held' ? 'held' : 'over' }, others };
     },
     leave: ({ conversationId, turnId }, how, limits) => placed('turnPlaces.leave', LEAVE, [conversationId, turnId, how === 'ends', toJsonText(limits)]),
-    sweep: (limits) => placed('turnPlaces.sweep', SWEEP, [toJsonText(limits)]),
+    sweep: (limits, agents = {}) => placed('turnPlaces.sweep', SWEEP, [toJsonText({ ...limits, agents })]),
     async told({ conversationId, turnId, given }) {
       await database.query('turnPlaces.told', TOLD, [conversationId, turnId, given]);
     },

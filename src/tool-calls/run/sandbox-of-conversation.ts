@@ -42,6 +42,8 @@ export interface ConversationSandboxes {
   forget(conversationId: string): void;
   /** Id of the host of this worker's sandboxes. Absent where any worker reaches all sandboxes. */
   readonly hostId?: string;
+  /** Whether its host is being drained. */
+  isDraining(): boolean;
   /**
    * Passes when the sandbox may be opened here.
    * @throws SANDBOX_UNREACHABLE when it is on another host that is there
@@ -75,6 +77,7 @@ export function createConversationSandboxes(parts: Parts): ConversationSandboxes
   const rowOf = async (conversationId: string) => rowFor(rows, conversationId, await readUse(conversationId));
   return {
     ...(hostId !== undefined && { hostId }),
+    isDraining: () => parts.sandboxes.isDraining?.() === true,
     async open(conversation, tool, mayMove = false) {
       const use = await readUse(conversation.conversationId);
       if (!use) return openOwn(conversation, { mayMove });

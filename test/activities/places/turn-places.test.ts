@@ -27,7 +27,10 @@ function openDesk(settings: { limits?: TurnLimits; agentMost?: number; ofTenant?
       return answers.shift() ?? { place: { outcome: 'held' }, others: [] };
     },
     leave: async () => [other],
-    sweep: async () => [other],
+    sweep: async (_limits, agents) => {
+      looked.push(agents);
+      return [other];
+    },
     told: async ({ conversationId }) => void told.push(`stored ${conversationId}`),
   };
   const limits = {
@@ -66,11 +69,12 @@ test.each([
 });
 
 test('whoever has got a place is told of it, and then it is stored that it knows', async () => {
-  const { desk, told, answers } = openDesk({ limits: { tenant: 1 } });
+  const { desk, told, looked, answers } = openDesk({ limits: { tenant: 1 } });
   answers.push({ place: { outcome: 'waits', waits }, others: [other] });
   expect(await desk.ask(turn)).toEqual({ outcome: 'waits', waits });
   await desk.leave(turn, 'rests');
   await desk.sweep();
+  expect(looked).toEqual([{ fixer: null }]);
   expect(told).toEqual(['told conv_2', 'stored conv_2', 'told conv_2', 'stored conv_2', 'told conv_2', 'stored conv_2']);
 });
 

@@ -20,7 +20,7 @@ const CALLERS = 5;
 
 const step = fc.record({
   caller: fc.nat(CALLERS - 1),
-  verb: fc.constantFrom('ask', 'ask', 'ask', 'rest', 'end', 'fall silent'),
+  verb: fc.constantFrom('ask', 'ask', 'ask', 'rest', 'end', 'fall silent', 'fill its disk'),
   host: fc.nat(1),
   size: fc.integer({ min: 1, max: 3 }),
   anywhere: fc.boolean(),
@@ -45,6 +45,8 @@ interface Waiter {
 /** Two hosts with room for two and three GiB, and what is to happen there by the rules. */
 class Model {
   readonly allowed = [2, 3];
+  /** Hosts with too little disk for what is not on them yet. */
+  readonly short = [false, false];
   readonly queue: Waiter[] = [];
   readonly callers: Caller[];
 
@@ -60,7 +62,8 @@ class Model {
   ahead(caller: number, host: number): number {
     const at = this.queue.findIndex((waiter) => waiter.caller === caller);
     const before = at === -1 ? this.queue : this.queue.slice(0, at);
-    return before.filter((waiter) => !waiter.isSilent && waiter.size <= (this.allowed[host] ?? 0) && (waiter.host ?? host) === host).length;
+    const mayUse = (waiter: Waiter) => (waiter.host === undefined ? !this.short[host] : waiter.host === host);
+    return before.filter((waiter) => !waiter.isSilent && waiter.size <= (this.allowed[host] ?? 0) && mayUse(waiter)).length;
   }
 
   stand(waiter: Waiter): void {
@@ -82,10 +85,14 @@ async function newHosts(allowed: number[]): Promise<string[]> {
   const hosts = allowed.map((_, number) => `host-${number}-${newId('sbx')}`);
   for (const [number, hostId] of hosts.entries()) {
     await store.hosts.beat(hostId, LOST_MS);
-    const memory = { memoryBytes: 8 * GIB, allowedBytes: (allowed[number] ?? 0) * GIB };
-    await store.fleet.describe(hostId, { version: '1', runtimes: ['runc'], ...memory });
+    await describe(hostId, allowed[number] ?? 0, false);
   }
   return hosts;
+}
+
+async function describe(hostId: string, allowed: number, isShort: boolean): Promise<void> {
+  const disk = { freeBytes: 1, totalBytes: GIB, againBytes: 2, isShort };
+  await store.fleet.describe(hostId, { version: '1', runtimes: ['runc'], memoryBytes: 8 * GIB, allowedBytes: allowed * GIB, disk });
 }
 
 async function newCaller(): Promise<Caller> {
@@ -133,15 +140,23 @@ async function stand(waiter: string, size: number, hostId: string | undefined): 
   await store.roomQueue.join({ waiter, conversationId: waiter, tenantId: 'default', ...(hostId !== undefined && { hostId }), waits });
 }
 
+/** Or makes room there. */
+async function fillDisk(model: Model, hosts: string[], { host }: Step): Promise<void> {
+  model.short[host] = !model.short[host];
+  return describe(hosts[host] ?? '', model.allowed[host] ?? 0, model.short[host]);
+}
+
 async function act(model: Model, hosts: string[], given: Step): Promise<void> {
   const { caller: number, verb } = given;
+  if (verb === 'fill its disk') return fillDisk(model, hosts, given);
   const caller = model.callers[number];
   const waiter = model.queue.find((one) => one.caller === number);
   if (!caller) return;
   const { row, conversationId } = caller;
   switch (verb) {
     case 'ask':
-      return ask(model, hosts, given);
+      // A host that is short of disk is not asked for what is new.
+      return !row && model.short[given.host] ? undefined : ask(model, hosts, given);
     case 'rest':
       if (!row || !caller.runs) return;
       Object.assign(caller, { row: await store.sandboxes.change(row.sandboxId, row.generation, { state: 'stopped' }), runs: false });
@@ -160,7 +175,7 @@ async function act(model: Model, hosts: string[], given: Step): Promise<void> {
   }
 }
 
-test('whoever asks, rests, ends or dies: a host never promises more than it may, and the one that has waited longest comes first', async () => {
+test('whoever asks, rests, ends or dies, and whichever disk is full: a host never promises more than it may, and the one that has waited longest comes first', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       await database.query('empty', 'delete from room_waits', []);

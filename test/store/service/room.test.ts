@@ -266,3 +266,30 @@ test('who waits for disk keeps nobody from memory, and leaves the line with the 
   await store.sandboxes.change(row.sandboxId, row.generation, { state: 'stopped', hostId: unlimited });
   expect(await waits(archived)).toBeUndefined();
 });
+
+test('who waits for any host delays no sandbox of a host that is short of disk, and so may not take it', async () => {
+  const short = await host(2);
+  const rests = await change(await make(short), 'stopped');
+  const facts = { version: '1', runtimes: ['runc'], memoryBytes: 64 * GIB, allowedBytes: 2 * GIB };
+  const disk = { freeBytes: 1, totalBytes: GIB, againBytes: 20, isShort: true };
+  await store.fleet.describe(short, { ...facts, disk });
+  const waiter = await newConversation(store);
+  await stand(waiter);
+  expect(await promise(rests)).toMatchObject({ row: { sandboxId: rests.sandboxId } });
+  const again = await change(await change(rests, 'running'), 'stopped');
+  await store.fleet.describe(short, { ...facts, disk: { ...disk, freeBytes: 30, isShort: false } });
+  await expect(promise(again)).rejects.toMatchObject(refused(1));
+  await store.roomQueue.leave(waiter);
+});
+
+test('who gets a sandbox on a host without a limit waits no more', async () => {
+  const full = await host(1);
+  const [waiter, next] = [await newConversation(store), await newConversation(store)];
+  const running = await make(full);
+  await stand(waiter);
+  expect((await store.conversations.get(waiter))?.status.waitsForRoom).toBeDefined();
+  await make(await host(undefined), { conversationId: waiter });
+  expect((await store.conversations.get(waiter))?.status.waitsForRoom).toBeUndefined();
+  await change(running, 'destroyed');
+  await make(full, { conversationId: next });
+});

@@ -75,7 +75,7 @@ export type OpenPluginSandboxes = (this: void) => Promise<PluginSandboxes>;
 
 /** What a plugin with sandboxes of its own is given. */
 export interface PluginSandboxes {
-  sandboxes: Pick<Sandboxes, 'open' | 'destroy' | 'setEgress'>;
+  sandboxes: Pick<Sandboxes, 'open' | 'destroy' | 'setEgress' | 'isDraining'>;
   rows: Pick<Store['sandboxes'], 'get' | 'list' | 'prolong' | 'remove'>;
   timers: Pick<Store['pluginTimers'], 'set' | 'waiting' | 'clear'>;
   hostId: string;

@@ -8,6 +8,7 @@ import { endBridges } from '../base/end-bridges.ts';
 import { freeze } from '../rest/freeze.ts';
 import { isUp } from '../../engine/is-up.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
+import { removeRemade } from '../remove/remove-remade.ts';
 import { endProcesses } from '../rest/stop.ts';
 
 /** A copy is repeated when another caller wakes the sandbox during it. */
@@ -42,6 +43,7 @@ export async function readStill<T>(
       const made = await read(still);
       if (await isStill(context, still)) return made;
       await discard(made);
+      await removeRemade(context, still.row);
     }
     throw failure('SANDBOX_CONFLICT', { sandboxId });
   } finally {

@@ -10,15 +10,21 @@ import { partsOfSnapshot } from './parts-of-snapshot.ts';
 /** Makes a volume with the newest files that there are of a sandbox, to replace a lost volume: of a snapshot that this host can have, or of its backup. Undefined when there are none. */
 export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { filesOf: FilesOf }) | undefined> {
   const { snapshots, hostId } = context;
-  const { sandboxId, backup } = row;
+  const { sandboxId, backup, backedUpAt = backup?.at ?? '' } = row;
   const found = (await snapshots.list({ sandboxId })).findLast((each) => each.ready && (each.hostId === hostId || each.stored !== undefined));
-  if (backup !== undefined && (found === undefined || found.createdAt < backup.at)) {
+  if (backup !== undefined && (found === undefined || found.createdAt < backedUpAt)) {
     return fromBackup(context, row, backup);
   }
   const parts = found && (await partsOfSnapshot(context, found));
   if (found === undefined || parts === undefined) return undefined;
-  const laidOut = await layOut(context, row, { files: parts.files });
-  return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
+  try {
+    const laidOut = await layOut(context, row, { files: parts.files });
+    return { ...laidOut, filesOf: { what: 'snapshot', at: found.createdAt } };
+  } catch (error) {
+    // It was removed while it was read.
+    if (!isFailure(error, 'SNAPSHOT_NOT_FOUND')) throw error;
+    return newestFiles(context, row);
+  }
 }
 
 async function fromBackup(context: DockerContext, row: SandboxRow, backup: SandboxBackup): Promise<LaidOut & { filesOf: FilesOf }> {

@@ -20,12 +20,21 @@ export interface SnapshotParts {
 export async function partsOfSnapshot(context: DockerContext, snapshot: SnapshotRow): Promise<SnapshotParts | undefined> {
   const { hostId, volumeName, memoryVolume, stored } = snapshot;
   if (hostId === context.hostId && (stored === undefined || (await context.engine.volumeExists(volumeName)))) {
-    const copy = (volume: string) => (to: CopyPlace) => jobsOf(context).copy({ volume }, to);
+    const copy = (volume: string) => (to: CopyPlace) => copyVolume(context, snapshot, volume, to);
     return { files: copy(volumeName), ...(memoryVolume !== undefined && { memory: copy(memoryVolume) }) };
   }
   if (stored === undefined) return undefined;
   const unpack = (blob: StoredBlob) => (to: CopyPlace) => unpackPart(context, snapshot, blob, to);
   return { files: unpack(stored.files), ...(stored.memory && { memory: unpack(stored.memory) }) };
+}
+
+/** The engine makes a volume that was removed again, without files, for a job that begins to read it. @throws SNAPSHOT_NOT_FOUND when it was removed meanwhile */
+async function copyVolume(context: DockerContext, { snapshotId }: SnapshotRow, volume: string, to: CopyPlace): Promise<void> {
+  await jobsOf(context).copy({ volume }, to);
+  // Its row is removed first.
+  if ((await context.snapshots.get(snapshotId)) !== undefined) return;
+  await context.engine.removeVolume(volume);
+  throw failure('SNAPSHOT_NOT_FOUND', { snapshotId });
 }
 
 /** @throws SNAPSHOT_DAMAGED; SNAPSHOT_NOT_FOUND when it was removed meanwhile */

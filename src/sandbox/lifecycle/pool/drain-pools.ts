@@ -9,9 +9,10 @@ export async function drainPools(context: DockerContext): Promise<void> {
   await poolRows.forget(hostId);
 }
 
-/** Removes a warm sandbox unless it was claimed meanwhile. If this process dies during that, the reaper finishes the removal. */
-export async function retire(context: DockerContext, { sandboxId }: SandboxRow, why: string): Promise<void> {
-  if (!(await context.poolRows.retire(sandboxId))) return;
+/** Removes a warm sandbox unless it was claimed meanwhile: then false. If this process dies during that, the reaper finishes the removal. */
+export async function retire(context: DockerContext, { sandboxId }: SandboxRow, why: string): Promise<boolean> {
+  if (!(await context.poolRows.retire(sandboxId))) return false;
   context.log.info({ sandboxId, why }, 'warm sandbox removed');
   await destroy(context, sandboxId);
+  return true;
 }

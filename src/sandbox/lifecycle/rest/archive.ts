@@ -10,6 +10,7 @@ import { spareNameOf } from '../../engine/labels.ts';
 import { isUp } from '../../engine/is-up.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { removeBlobs } from '../remove/remove-blobs.ts';
+import { removeRemade } from '../remove/remove-remade.ts';
 import { endProcesses, stop } from './stop.ts';
 
 /**
@@ -54,10 +55,14 @@ async function pack(context: DockerContext, row: SandboxRow, container: Containe
   const { engine, connections, log } = context;
   const { sandboxId, volumeName } = row;
   if (!(await engine.volumeExists(volumeName))) return tierOfState(row.state);
-  const packed = await putParts(context, row, container);
+  const packed = await putParts(context, row, container).catch(async (error: unknown) => {
+    await removeRemade(context, row);
+    throw error;
+  });
   const archived = await toArchived(context, row, { container, packed });
   if (archived === undefined) {
     await removeBlobs(context, packed);
+    await removeRemade(context, row);
     return tierOfState((await ownRow(context, sandboxId)).state);
   }
   connections.close(sandboxId, failure('SANDBOX_LOST', { sandboxId, problem: 'it was archived' }));

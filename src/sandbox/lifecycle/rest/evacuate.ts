@@ -1,16 +1,23 @@
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
-import { destroy } from '../remove/destroy.ts';
+import { retire } from '../pool/drain-pools.ts';
+import { removeContents } from '../remove/remove-contents.ts';
 import type { Evacuated, InUse } from '../../api/evacuation.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { archive } from './archive.ts';
+import { bringUpSandbox } from './bring-up-sandbox.ts';
 import { freeze } from './freeze.ts';
 import { hibernate } from './hibernate.ts';
 import { endProcesses } from './stop.ts';
 
+/** A process thaws a sandbox in which it works within this time after it was frozen: longer than the longest delay between its checks (`create-work.ts`). Milliseconds. */
+const THAWED_MS = 8_000;
+/** What makes a sandbox has died when it is not made after this time. Milliseconds. */
+const MAKING_MS = 300_000;
+
 /**
  * Takes a sandbox from this host, as a step of draining it: it is packed into the blob store, with its processes where that is possible. A sandbox in use is left as
- * it is. It is frozen first: what begins to use it then changes its row, and is noticed.
+ * it is. One that runs is frozen first, and taken in a later step: what other processes do in it, and what begins to use it, changes its row and is noticed.
  */
 export async function evacuate(context: DockerContext, sandboxId: string, inUse: InUse): Promise<Evacuated> {
   const row = await ownRow(context, sandboxId);
@@ -20,33 +27,42 @@ export async function evacuate(context: DockerContext, sandboxId: string, inUse:
       return 'moved';
     case 'warm':
     case 'creating':
-      return removeWarm(context, row);
+      return removeUnclaimed(context, row, inUse);
     case 'lost':
-      return packLost(context, row);
+    case 'stopped':
+      return packFiles(context, row);
     case 'running':
-      await freeze(context, sandboxId, 'idle');
-      return evacuateFrozen(context, await ownRow(context, sandboxId), inUse);
+      return freezeUnused(context, sandboxId, inUse);
     case 'frozen':
       return evacuateFrozen(context, row, inUse);
     case 'hibernated':
       return packHibernated(context, row, inUse);
-    case 'stopped':
-      return pack(context, sandboxId);
     default:
       return row.state satisfies never;
   }
 }
 
-/** One that is being made for a conversation is left to who makes it. */
-async function removeWarm(context: DockerContext, { sandboxId, pool }: SandboxRow): Promise<Evacuated> {
-  if (pool?.slot === undefined) return 'in use';
-  await destroy(context, sandboxId);
+/** A warm one, unless a conversation gets it meanwhile. One that is being made for a conversation is left to who makes it; nothing has been done in it yet, so that its next open may begin anew. */
+async function removeUnclaimed(context: DockerContext, row: SandboxRow, inUse: InUse): Promise<Evacuated> {
+  if (row.pool?.slot !== undefined) return (await retire(context, row, 'its host is being drained')) ? 'moved' : 'in use';
+  if (row.idleMs < MAKING_MS || (await inUse()) !== 'no') return 'in use';
+  if (!(await context.rows.withdraw(row.sandboxId, row.generation))) return 'in use';
+  await removeContents(context, row);
   return 'moved';
 }
 
-/** Its files go. What its processes lost was said when they ended, and its journal says the rest. */
-async function packLost(context: DockerContext, { sandboxId, generation }: SandboxRow): Promise<Evacuated> {
-  return (await context.rows.change(sandboxId, generation, { state: 'stopped' })) ? pack(context, sandboxId) : 'in use';
+/** Its files go. What its processes lost was said when they ended, and its journal says the rest. One without files is made anew first, which says what is lost. */
+async function packFiles(context: DockerContext, { sandboxId, generation, state, volumeName }: SandboxRow): Promise<Evacuated> {
+  if (!(await context.engine.volumeExists(volumeName))) {
+    await bringUpSandbox(context, sandboxId, 'open');
+    return 'in use';
+  }
+  return state === 'stopped' || (await context.rows.change(sandboxId, generation, { state: 'stopped' })) ? pack(context, sandboxId) : 'in use';
+}
+
+async function freezeUnused(context: DockerContext, sandboxId: string, inUse: InUse): Promise<Evacuated> {
+  if ((await inUse()) === 'works') return 'in use';
+  return (await freeze(context, sandboxId, 'idle')) === 'frozen' ? 'frozen' : 'in use';
 }
 
 /** Its processes end, if they cannot be copied. */
@@ -57,7 +73,7 @@ async function packHibernated(context: DockerContext, row: SandboxRow, inUse: In
 
 async function evacuateFrozen(context: DockerContext, row: SandboxRow, inUse: InUse): Promise<Evacuated> {
   const { sandboxId } = row;
-  if (row.state !== 'frozen') return 'in use';
+  if (row.idleMs < THAWED_MS) return 'in use';
   const use = await inUse();
   if (use === 'works' && row.paused !== true) return 'in use';
   if ((await canCopyMemory(context)) && (await hibernate(context, sandboxId, 'stay')) === 'hibernated') return pack(context, sandboxId);

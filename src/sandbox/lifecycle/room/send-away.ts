@@ -22,10 +22,20 @@ export async function fitsHere({ hostLabels, runtimes }: Pick<DockerContext, 'ho
 
 /** As `sendAway`, for a caller that may need no sandbox: where no other host can have it, nothing is said. */
 export async function checkFits(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
-  if (await fitsHere(context, options)) return;
-  await sendAway(context, owner, options).catch((error: unknown) => {
+  const fits = await fitsHere(context, options);
+  if (fits && !context.lease.state().isDraining) return;
+  await (fits ? sendFromDrained(context, owner, options) : sendAway(context, owner, options)).catch((error: unknown) => {
     if (elsewhereOf(error)) throw error;
   });
+}
+
+/** @throws SANDBOX_UNREACHABLE with the host that is to have a sandbox which is on none, since this one is being drained */
+async function sendFromDrained(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
+  const { fleet, hostId, lostAfterMs } = context;
+  const chosen = chooseFrom(await fleet.candidates(wantedFor(context, owner, options), lostAfterMs), owner, options);
+  // Where this host is among them, its draining has ended.
+  if (!chosen || chosen.hostId === hostId) return;
+  throw elsewhereFailure({ sandboxId: owner.sandboxId, host: chosen.hostId, waitMs: lostAfterMs }, hostId, `host "${hostId}" is being drained`);
 }
 
 /** A sandbox that rests on this host and is to be had by another one. */

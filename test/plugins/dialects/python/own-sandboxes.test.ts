@@ -12,6 +12,7 @@ const MINUTE_MS = 60_000;
 function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
   const rows = new Map<string, SandboxRow>();
   const did: unknown[] = [];
+  const host = { isDraining: false };
   const change = (sandboxId: string, fields: Partial<SandboxRow>) => {
     const row = rows.get(sandboxId);
     if (row) rows.set(sandboxId, { ...row, ...fields });
@@ -27,8 +28,9 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
       idleMs,
       log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
       sandboxes: {
-        async open({ sandboxId, tenantId, ttlMs }: SandboxOwner, options: SandboxOptions) {
-          did.push(['open', sandboxId, { ttlMs, ...options }]);
+        isDraining: () => host.isDraining,
+        async open({ sandboxId, tenantId, ttlMs, mayMove }: SandboxOwner, options: SandboxOptions) {
+          did.push(['open', sandboxId, { ttlMs, ...(mayMove && { mayMove }), ...options }]);
           const made = { sandboxId, tenantId, state: 'running', hostId: 'host-1', options } as unknown as SandboxRow;
           if (!rows.has(sandboxId)) rows.set(sandboxId, made);
           return { handle: { sandboxId } as never };
@@ -47,7 +49,7 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
       },
     },
   });
-  return { own, rows, change, taken: () => did.splice(0) };
+  return { own, rows, change, host, taken: () => did.splice(0) };
 }
 
 const a = ownSandboxIdOf(ID, 'a');
@@ -172,4 +174,19 @@ test('a visit keeps no sandbox awake, and one that fails opens it anew the next 
   await visit();
   expect(taken().map((did) => (did as unknown[])[0])).toEqual(['open', 'prepare']);
   expect(visited).toEqual([a, a]);
+});
+
+test('a sandbox that was taken from a host which is being drained is not brought back there by a call that can go on elsewhere', async () => {
+  const { own, change, host, taken } = bench();
+  await own.open('a', false, true);
+  change(a, { state: 'archived' });
+  expect((await own.open('a', false, true)).held).toBe(true);
+  taken();
+  host.isDraining = true;
+  expect((await own.open('a', false)).held).toBe(true);
+  expect(taken()).toEqual([]);
+  expect((await own.open('a', false, true)).held).toBe(false);
+  expect(taken()[0]).toMatchObject(['open', a, { mayMove: true }]);
+  change(a, { state: 'running' });
+  expect((await own.open('a', false, true)).held).toBe(true);
 });

@@ -25,19 +25,24 @@ export class FakeDatabase {
   readonly blobIds = () => [...this.#blobs.keys()];
   readonly #blobs = new Map<string, Buffer>();
   readonly #tokens = new Map<string, string>();
+  readonly #usedAtMs = new Map<string, number>();
   readonly #copiesSeen = new Map<string, number>();
   #numbers = 0;
 
   sandboxes() {
     return {
       ensure: async (row: Parameters<SandboxRows['ensure']>[0]) => {
-        const made = { ...row, generation: 1, fence: row.fence ?? (this.#numbers += 1), lastUsedAt: '', createdAt: '' };
+        const made = { ...row, generation: 1, fence: row.fence ?? (this.#numbers += 1), lastUsedAt: '', idleMs: 0, createdAt: '' };
         const known = this.rows.get(row.sandboxId) ?? this.#ofConversation(row.conversationId) ?? made;
         this.rows.set(known.sandboxId, known);
+        if (known === made) this.#usedAtMs.set(made.sandboxId, performance.now());
         return known;
       },
       drawFence: async () => (this.#numbers += 1),
-      get: async (sandboxId: string) => this.rows.get(sandboxId),
+      get: async (sandboxId: string) => {
+        const row = this.rows.get(sandboxId);
+        return row && { ...row, idleMs: performance.now() - (this.#usedAtMs.get(sandboxId) ?? 0) };
+      },
       list: async ({ hostId, states }: Parameters<SandboxRows['list']>[0]) =>
         [...this.rows.values()].filter((row) => (!hostId || row.hostId === hostId) && (!states || states.includes(row.state))),
       change: async (sandboxId: string, generation: number, change: SandboxChange) => this.#change(sandboxId, generation, change),
@@ -129,6 +134,7 @@ export class FakeDatabase {
       generation: generation + 1,
     };
     this.rows.set(sandboxId, changed);
+    this.#usedAtMs.set(sandboxId, performance.now());
     return changed;
   }
 

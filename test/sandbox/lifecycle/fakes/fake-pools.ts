@@ -25,7 +25,17 @@ export function fakePools(rows: Map<string, SandboxRow>, drawFence: () => number
     },
     add: async (row, { key, slot }) => {
       if (unclaimed(key).some(({ pool }) => pool?.slot === slot)) return;
-      const made = { ...row, tenantId: '', state: 'creating' as const, generation: 1, fence: drawFence(), lastUsedAt: '', createdAt: '', pool: { key, slot } };
+      const made = {
+        ...row,
+        tenantId: '',
+        state: 'creating' as const,
+        generation: 1,
+        fence: drawFence(),
+        lastUsedAt: '',
+        idleMs: 0,
+        createdAt: '',
+        pool: { key, slot },
+      };
       rows.set(row.sandboxId, made);
     },
     list: async (_hostId, key) => unclaimed(key),

@@ -30,7 +30,8 @@ function world(
     state,
     on = 'here',
     isLost = false,
-  }: { own?: string[]; runtimes?: string[] | undefined; state?: SandboxState; on?: string; isLost?: boolean } = {},
+    isDraining = false,
+  }: { isDraining?: boolean; own?: string[]; runtimes?: string[] | undefined; state?: SandboxState; on?: string; isLost?: boolean } = {},
 ) {
   const row = state && { sandboxId: 'sbx_warm', conversationId: 'conv_1', state, hostId: on };
   const asked: Wanted[] = [];
@@ -47,7 +48,7 @@ function world(
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
     disk: async () => undefined,
-    lease: { state: () => ({ isDraining: false, hasOthers: others.length > 0 }) },
+    lease: { state: () => ({ isDraining, hasOthers: others.length > 0 }) },
     hosts: { lostSince: async () => (isLost ? '2026-01-01T00:00:00.000Z' : undefined) },
     fleet: {
       candidates: async (wanted: Wanted) => {
@@ -148,6 +149,17 @@ test('a call beside the worker begins here when no host can have the sandbox now
   await checkFits(world([{ hostId: 'drained', labels: HAS, isDraining: true }]).context, OWNER, NEEDS);
   expect(await hostOf(checkFits(world([{ hostId: 'whole', labels: HAS }]).context, OWNER, NEEDS))).toBe('whole');
   expect(await hostOf(checkFits(world([{ hostId: 'whole', labels: HAS }]).context, OWNER, {}))).toBeUndefined();
+});
+
+test('a call beside the worker of a host that is being drained begins on one that may have its sandbox, unless that is on a host', async () => {
+  const isDraining = true;
+  const others = [{ hostId: 'whole', labels: HAS }];
+  expect(await hostOf(checkFits(world(others, { isDraining }).context, OWNER, {}))).toBe('whole');
+  expect(await hostOf(checkFits(world(others, { isDraining, state: 'archived' }).context, OWNER, {}))).toBe('whole');
+  await checkFits(world(others, { isDraining, state: 'running' }).context, OWNER, {});
+  await checkFits(world([], { isDraining }).context, OWNER, {});
+  // Its worker has not heard yet that the draining has ended.
+  await checkFits(world([{ hostId: 'here', labels: HAS }], { isDraining }).context, OWNER, {});
 });
 
 describe('gVisor', () => {

@@ -67,6 +67,19 @@ test('a limit that is raised gives places at the next sweep, and one that is low
   expect((await store.turnPlaces.ask(third, { tenant: 1 })).place).toEqual(more);
 });
 
+test('a limit of an agent that has changed holds for turns that wait from the next sweep on, so that none that asks later passes them', async () => {
+  const rare = { agentId: 'scarce', agentMost: 1 };
+  const [first, second, third, fourth] = [await newTurn('ten', rare), await newTurn('ten', rare), await newTurn('ten', rare), await newTurn('ten', rare)];
+  expect(await store.turnPlaces.ask(first, {})).toEqual(HELD);
+  expect(await store.turnPlaces.ask(second, {})).toEqual(waitsFor('agent', 'scarce', 1));
+  expect(await store.turnPlaces.ask(third, {})).toEqual(waitsFor('agent', 'scarce', 1));
+  expect(await store.turnPlaces.sweep({}, { scarce: 1, other: null })).toEqual([]);
+  expect(namesOf(await store.turnPlaces.sweep({}, { scarce: 2, other: null }))).toEqual([nameOf(second)]);
+  expect((await store.turnPlaces.ask({ ...fourth, agentMost: 2 }, {})).place.outcome).toBe('waits');
+  expect((await store.turnPlaces.ask({ ...second, agentMost: 2 }, {})).place.outcome).toBe('held');
+  expect(namesOf(await store.turnPlaces.sweep({}, { scarce: null }))).toEqual([nameOf(third), nameOf(fourth)]);
+});
+
 test('who gives its place back for a time comes before those that have begun later', async () => {
   const limits = { tenant: 1 };
   const [first, second, third] = [await newTurn('six'), await newTurn('six'), await newTurn('six')];
@@ -124,13 +137,14 @@ test('places of turns that ended silently, and of conversations that are closed 
 class Comparison {
   readonly rules: Rules;
   readonly prefix: string;
+  readonly most: Record<string, number | undefined> = { ...AGENTS };
   constructor(limits: TurnLimits, prefix: string) {
     this.rules = new Rules(limits);
     this.prefix = prefix;
   }
 
   async begin(tenant: string, agent: string, priority: Priority): Promise<void> {
-    const agentMost = AGENTS[agent];
+    const agentMost = this.most[agent];
     const named = { agentId: this.prefix + agent, priority, ...(agentMost !== undefined && { agentMost }) };
     const row: Row = { ...(await newTurn(this.prefix + tenant, named)), state: 'waiting', position: ++this.rules.count };
     this.rules.rows.push(row);
@@ -158,7 +172,19 @@ class Comparison {
     await this.sweep();
   }
   async sweep(): Promise<void> {
-    await this.tell(await store.turnPlaces.sweep(this.rules.limits), this.rules.give());
+    const agents = Object.fromEntries(Object.entries(this.most).map(([agent, most = null]) => [this.prefix + agent, most]));
+    await this.tell(await store.turnPlaces.sweep(this.rules.limits, agents), this.rules.give());
+  }
+  /** Operators change what holds for all, and what holds for an agent. */
+  async change(limits: TurnLimits, rare: number | undefined): Promise<void> {
+    this.rules.limits = limits;
+    this.most['rare'] = rare;
+    for (const row of this.rules.rows) {
+      delete row.agentMost;
+      const most = this.most[row.agentId.slice(this.prefix.length)];
+      if (most !== undefined) row.agentMost = most;
+    }
+    await this.sweep();
   }
   async tell(placed: PlacedTurn[], expected: string[]): Promise<void> {
     expect(namesOf(placed)).toEqual(expected);
@@ -169,20 +195,26 @@ class Comparison {
   }
 }
 
-test('in any order of asking, leaving, resting, crashing and repeating: exactly the places that the rules give', async () => {
+test('in any order of asking, leaving, resting, crashing, repeating and changing the limits: exactly the places that the rules give', async () => {
   const begins = record({ begin: constantFrom('red', 'green', 'blue'), agent: constantFrom('rare', 'fixer'), priority: constantFrom(...PRIORITIES) });
   const others = record({ to: nat(20), act: constantFrom('ask', 'end', 'end twice', 'rest', 'crash', 'sweep') });
   const limited = constantFrom<TurnLimits>({ tenant: 1 }, { tenant: 2, installation: 3 }, { installation: 2 });
+  const changes = record({ limits: limited, rare: constantFrom(1, 2, undefined) });
   let run = 0;
-  const keepsTheRules = asyncProperty(array(oneof(begins, others), { maxLength: 25 }), limited, async (actions, limits) => {
-    await endAll(store);
-    const comparison = new Comparison(limits, `${++run}-`);
-    const { rows } = comparison.rules;
-    for (const action of actions) {
-      if ('begin' in action) await comparison.begin(action.begin, action.agent, action.priority);
-      else await actOn(comparison, rows[action.to % Math.max(1, rows.length)], action.act);
-    }
-  });
+  const keepsTheRules = asyncProperty(
+    array(oneof({ weight: 3, arbitrary: begins }, { weight: 3, arbitrary: others }, changes), { maxLength: 25 }),
+    limited,
+    async (actions, limits) => {
+      await endAll(store);
+      const comparison = new Comparison(limits, `${++run}-`);
+      const { rows } = comparison.rules;
+      for (const action of actions) {
+        if ('limits' in action) await comparison.change(action.limits, action.rare);
+        else if ('begin' in action) await comparison.begin(action.begin, action.agent, action.priority);
+        else await actOn(comparison, rows[action.to % Math.max(1, rows.length)], action.act);
+      }
+    },
+  );
   await assert(keepsTheRules, { numRuns: 60 });
 }, 180_000);
 

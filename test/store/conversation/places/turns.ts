@@ -39,7 +39,7 @@ export class Rules {
   readonly rows: Row[] = [];
   readonly rounds = new Map<string, number>();
   readonly places = new Map<string, number>();
-  readonly limits: TurnLimits;
+  limits: TurnLimits;
   count = 0;
   constructor(limits: TurnLimits) {
     this.limits = limits;

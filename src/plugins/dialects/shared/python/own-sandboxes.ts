@@ -46,14 +46,14 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
   const held = new Map<string, WorkerHandle>();
   let rules: EgressRule[] = [];
   const lifetime = createLifetime(given, longestMs);
-  const open = async (tenantId: string, { isBegun, prolongs }: { isBegun: boolean; prolongs: boolean }) => {
+  const open = async (tenantId: string, { isBegun, prolongs, leaves }: Opening) => {
     const sandboxId = ownSandboxIdOf(pluginId, tenantId);
     const row = await rows.get(sandboxId);
     if (row?.state === 'destroyed') await startAnew(sandboxId, tenantId, isBegun);
     else if (row && prolongs) await lifetime.prolong(sandboxId);
     const known = held.get(tenantId);
-    if (known && row && row.state !== 'lost' && isGranted(row)) return { handle: known, held: true };
-    const owner = { sandboxId, tenantId, ...lifetime.all() };
+    if (known && row && isOfUse(row, { rules, leaves })) return { handle: known, held: true };
+    const owner = { sandboxId, tenantId, ...lifetime.all(), mayMove: leaves };
     const { handle } = await sandboxes.open(owner, { ...LIMITS, egress: rules, onTtl: 'stop', metadata: { plugin: pluginId } });
     await applyNetwork(sandboxId);
     await prepare(handle);
@@ -62,7 +62,7 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     return { handle, held: false };
   };
   return {
-    open: (tenantId, isBegun) => open(tenantId, { isBegun, prolongs: true }),
+    open: (tenantId, isBegun, mayMove = false) => open(tenantId, { isBegun, prolongs: true, leaves: mayMove && sandboxes.isDraining?.() === true }),
     async find(tenantId) {
       const row = await rows.get(ownSandboxIdOf(pluginId, tenantId));
       return row && row.state !== 'destroyed' ? agesOf(row) : undefined;
@@ -70,7 +70,7 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     forget: (tenantId) => void held.delete(tenantId),
     async visit(tenantId, work) {
       try {
-        await work(held.get(tenantId) ?? (await open(tenantId, { isBegun: false, prolongs: false })).handle);
+        await work(held.get(tenantId) ?? (await open(tenantId, { isBegun: false, prolongs: false, leaves: false })).handle);
       } catch (error) {
         // Its container may have died since it was used last.
         held.delete(tenantId);
@@ -97,15 +97,27 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     await rows.remove(sandboxId);
   }
 
-  function isGranted({ options }: Pick<SandboxRow, 'options'>): boolean {
-    return isDeepStrictEqual((options as SandboxOptions).egress, rules);
-  }
-
   async function applyNetwork(sandboxId: string): Promise<void> {
     const row = await rows.get(sandboxId);
-    if (row && isGranted(row)) return;
+    if (row && isGranted(row, rules)) return;
     await sandboxes.setEgress?.(sandboxId, rules);
   }
+}
+
+interface Opening {
+  isBegun: boolean;
+  prolongs: boolean;
+  /** This host is being drained, and the caller can go on on another one. */
+  leaves: boolean;
+}
+
+/** One that was taken from a host which is being drained is not to come back there. */
+function isOfUse(row: SandboxRow, { rules, leaves }: { rules: EgressRule[]; leaves: boolean }): boolean {
+  return row.state !== 'lost' && isGranted(row, rules) && !(leaves && row.state === 'archived');
+}
+
+function isGranted({ options }: Pick<SandboxRow, 'options'>, rules: EgressRule[]): boolean {
+  return isDeepStrictEqual((options as SandboxOptions).egress, rules);
 }
 
 /** How long sandboxes are kept: while they are called, and for the idle time after that. */
