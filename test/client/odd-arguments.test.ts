@@ -78,6 +78,10 @@ test.each([
     'options of connect: "lasy" is no option. Use url, apiKey, temporalAddress, temporalNamespace, databaseUrl, taskQueue, agents, lazy, log',
   ],
   [() => connect({ agents: [{}] } as never), 'options of connect.agents: it is an array. Give a directory, or an array of agents'],
+  [
+    () => connect({ databaseUrl: 'app:Xk29vQ@db/app' }),
+    'options of connect.databaseUrl: give an address such as postgres://user:password@host:port/database. Correct it',
+  ],
   [() => connect(7 as never), 'options of connect: it is 7. Give an object'],
   [
     () => longshore.start({ ...start, attachments: [{ name: 'a', data: 'YQ==', title: 'b' }] } as never),
