@@ -9,7 +9,6 @@ export function systemProblem(error: unknown): string {
 
 /** Whether a file is what was refused: it is not there, may not be written, or its disk is full. */
 export function isFileProblem(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code = '', path } = error as NodeJS.ErrnoException;
+  const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
   return path !== undefined || ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'].includes(code);
 }

@@ -82,27 +82,34 @@ async function askUsage(name: string, depth: number): Promise<Usage | undefined>
   };
 }
 
-/** What is wrong with a command that a text names; undefined: nothing. */
-async function faultOf({ words }: Named): Promise<string | undefined> {
-  const usage = await usageOf(words);
-  if (!usage) return 'there is no such command';
+/** The arguments of a command beside its options, or what is wrong with these. */
+function placesIn(words: string[], { depth, help }: Usage): string[] | string {
   const places: string[] = [];
-  for (let at = usage.depth; at < words.length; at += 1) {
+  for (let at = depth; at < words.length; at += 1) {
     const word = words[at] ?? '';
     if (!word.startsWith('--')) {
       places.push(word);
       continue;
     }
     const [option = ''] = word.split('=');
-    const [, value] = new RegExp(`^ +(?:-\\w, )?${option}( <[^>]+>)?(?: |$)`, 'm').exec(usage.help) ?? [];
-    if (!new RegExp(`^ +(?:-\\w, )?${option}(?: |$)`, 'm').test(usage.help)) return `it has no option ${option}`;
-    if (value?.endsWith('...>') === true) while (/^[^-]/.test(words[at + 1] ?? '')) at += 1;
-    else if (value !== undefined) at += 1;
+    const found = new RegExp(`^ +(?:-\\w, )?${option}( <[^>]+>)?(?: |$)`, 'm').exec(help);
+    if (!found) return `it has no option ${option}`;
+    if (found[1]?.endsWith('...>') === true) while (/^[^-]/.test(words[at + 1] ?? '')) at += 1;
+    else if (found[1] !== undefined) at += 1;
   }
+  return places;
+}
+
+/** What is wrong with a command that a text names; undefined: nothing. */
+async function faultOf({ words }: Named): Promise<string | undefined> {
+  const usage = await usageOf(words);
+  if (!usage) return 'there is no such command';
+  const places = placesIn(words, usage);
+  if (typeof places === 'string') return places;
   const most = usage.arguments.some((argument) => argument.endsWith('...')) ? Infinity : usage.arguments.length;
   if (places.filter((word) => word !== '…').length > most) return `it takes ${most} arguments`;
-  const wrong = places.findIndex((word, at) => /conv_|chat\.id|conversation/i.test(word) && usage.arguments[at] === 'agent');
-  return wrong === -1 ? undefined : 'it takes an agent there, and no conversation';
+  const isWrong = places.some((word, at) => /conv_|chat\.id|conversation/i.test(word) && usage.arguments[at] === 'agent');
+  return isWrong ? 'it takes an agent there, and no conversation' : undefined;
 }
 
 async function faultsOf(named: Named[]): Promise<string[]> {

@@ -74,7 +74,10 @@ test('one who follows the output of a command and stops reading leaves the comma
   const { out } = await line('exec', id, '--background', 'yes another-line');
   const execId = out.trim();
   await line('freeze', id);
-  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', 'logs', id, execId], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env } });
+  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', 'logs', id, execId], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env },
+  });
   const ended = once(child, 'close');
   await once(child.stdout, 'data');
   child.stdout.destroy();
