@@ -53,8 +53,8 @@ test('a request whose answer breaks off is sent again, if that has no other effe
   let answers = 0;
   await using service = await startProvider((response) => {
     answers += 1;
-    if (answers > 1) return void response.end('[]');
-    response.writeHead(200, { 'content-length': 100 }).write('[{"conversationId"', () => response.destroy());
+    if (answers > 1) response.end('[]');
+    else response.writeHead(200, { 'content-length': 100 }).write('[{"conversationId"', () => response.destroy());
   });
   const link = createHttpLink({ url: service.url, apiKey: 'lsk_test' });
   expect(await link.json('/v1/conversations')).toEqual([]);
