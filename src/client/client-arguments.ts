@@ -9,7 +9,7 @@ import type { PermissionBound } from '../contracts/agent.ts';
 import type { CompactArgs } from '../contracts/transcript.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
-import { DATABASE_ADDRESS, isDatabaseAddress } from '../common/database-address.ts';
+import { DATABASE_ADDRESS, isDatabaseAddress } from '../platform/database-address.ts';
 import { duration as durationSchema } from '../common/duration.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textSchema } from '../common/arguments.ts';
 import { showValue } from '../common/show-value.ts';

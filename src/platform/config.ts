@@ -1,7 +1,7 @@
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { DATABASE_ADDRESS, isDatabaseAddress } from '../common/database-address.ts';
+import { DATABASE_ADDRESS, isDatabaseAddress } from './database-address.ts';
 import { duration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
 import { readMemoryShare } from './read-memory-share.ts';
