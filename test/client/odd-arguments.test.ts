@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type Longshore } from '../../src/client.ts';
@@ -123,6 +123,7 @@ test('a client needs no secrets of an agent; the worker does', async () => {
   // What is no secret but needed to know the agent at all is named by its variable.
   await writeFile(join(directory, 'a.yaml'), 'model: ${env.LONGSHORE_TEST_UNSET}\ninstructions: Hi.\n');
   await expect(loadAgents(directory, undefined, 'leave')).rejects.toThrow('the environment variable LONGSHORE_TEST_UNSET is not set');
+  await rm(directory, { recursive: true });
 });
 
 test('any number of calls may wait on one client at once without a warning', async () => {
