@@ -93,7 +93,8 @@ async function runLine(config: Config, narrator: Narrator, args: string[]): Prom
   narrator.tell(`$ longshore ${args.join(' ')}`);
   const out = new PassThrough();
   createInterface({ input: out }).on('line', (line) => narrator.tell(`  ${line}`));
-  return runCli(args, { out, err: out, in: process.stdin, exitCode: 0, config: () => config, connect, onInterrupt: () => () => undefined });
+  const unheard = () => () => undefined;
+  return runCli(args, { out, err: out, in: process.stdin, exitCode: 0, config: () => config, connect, onInterrupt: unheard, onReaderGone: unheard });
 }
 
 function messageOf(error: unknown): string {

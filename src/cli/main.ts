@@ -3,8 +3,14 @@ import { EXIT } from './output/cli.ts';
 import { runCli } from './run-cli.ts';
 import { createOutput } from './output/terminal.ts';
 
-// `longshore show … | head` closes the output early; that is not an error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+const readerGone = new Set<() => void>();
+
+// `longshore show … | head` closes the output early; that is not an error. A command that has something to end hears of it.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') process.exit(EXIT.failed);
+  if (readerGone.size === 0) process.exit(EXIT.done);
+  for (const listener of readerGone) listener();
+});
 
 // Node would print the thrown error without escapes.
 process.on('uncaughtException', (error) => {
@@ -24,6 +30,10 @@ const code = await runCli(process.argv.slice(2), {
   onInterrupt(listener) {
     for (const signal of STOPS) process.on(signal, listener);
     return () => STOPS.forEach((signal) => process.off(signal, listener));
+  },
+  onReaderGone(listener) {
+    readerGone.add(listener);
+    return () => void readerGone.delete(listener);
   },
   exitCode: 0,
 });

@@ -9,6 +9,7 @@ import type { PermissionBound } from '../contracts/agent.ts';
 import type { CompactArgs } from '../contracts/transcript.ts';
 import type { ConversationState, PauseArgs, ResumeArgs } from '../contracts/conversation.ts';
 import { failure } from '../contracts/errors.ts';
+import { DATABASE_ADDRESS, isDatabaseAddress } from '../platform/database-address.ts';
 import { duration as durationSchema } from '../common/duration.ts';
 import { count, id, jsonObject, name, read, readOptions, signal, textSchema } from '../common/arguments.ts';
 import { showValue } from '../common/show-value.ts';
@@ -95,7 +96,7 @@ const connect = z.strictObject({
   apiKey: address.optional(),
   temporalAddress: address.optional(),
   temporalNamespace: address.optional(),
-  databaseUrl: address.optional(),
+  databaseUrl: address.refine(isDatabaseAddress, `give an address such as ${DATABASE_ADDRESS}`).optional(),
   taskQueue: address.optional(),
   agents: z.union([address, z.array(agent)], { error: 'give a directory, or an array of agents' }).optional(),
   lazy: z.boolean().optional(),

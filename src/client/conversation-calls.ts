@@ -14,6 +14,7 @@ import type {
   SendMessageResult,
 } from '../contracts/conversation.ts';
 import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
+import { withoutUndefined } from '../common/without-undefined.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
 import type { JsonObject } from '../contracts/json.ts';
@@ -100,7 +101,7 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
       const hash = options.hash ?? (await hashOf(store, conversationId, options.callId));
       const { callId, answer, editedArguments } = options;
       await note('approval.answer', conversationId, callId, { conversationId, answer, ...(editedArguments && { edited: true }) });
-      return update<ResolveApprovalResult>(conversationId, 'resolveApproval', { ...options, hash });
+      return update<ResolveApprovalResult>(conversationId, 'resolveApproval', withoutUndefined({ ...options, hash }));
     },
     async revokeAllowed(conversationId, args) {
       await note('approval.revoke', conversationId, conversationId, { tool: args.tool });

@@ -36,59 +36,59 @@ import type { Webhooks } from './webhooks/webhook-types.ts';
 /** Where an option names a variable, the variable is its default: see docs/settings.md. */
 export interface ConnectOptions {
   /** Address of an HTTP service (`longshore serve`), such as `https://longshore.example`: all calls go there, and the other options but `apiKey` are not used. */
-  url?: string;
+  url?: string | undefined;
   /** Its key, `lsk_…`. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** `TEMPORAL_ADDRESS` */
-  temporalAddress?: string;
+  temporalAddress?: string | undefined;
   /** `TEMPORAL_NAMESPACE` */
-  temporalNamespace?: string;
+  temporalNamespace?: string | undefined;
   /** `DATABASE_URL` */
-  databaseUrl?: string;
+  databaseUrl?: string | undefined;
   /** `LONGSHORE_TASK_QUEUE` */
-  taskQueue?: string;
+  taskQueue?: string | undefined;
   /** A directory of agent files (`LONGSHORE_AGENTS`), or the agents themselves. The workers must know the same agents. */
-  agents?: string | Agent[];
+  agents?: string | Agent[] | undefined;
   /** Connect to Temporal only when a call needs it. Calls that only read Postgres then work without Temporal. */
-  lazy?: boolean;
+  lazy?: boolean | undefined;
   /** Default: errors only, to stderr. */
-  log?: Logger;
+  log?: Logger | undefined;
 }
 
 export interface StartOptions extends AttachmentOptions {
   agent: string;
   user: string;
   /** The first message; without one, the conversation waits for a message. */
-  message?: string;
+  message?: string | undefined;
   /** What the answer to the first message has to fit, in place of the `output` of the agent. */
-  output?: OutputSchema;
+  output?: OutputSchema | undefined;
   /**
    * More tools that clients run, where the agent takes them from requests (`clientToolsFromRequests`). They hold until a message declares others. Fails with
    * `CLIENT_TOOLS_REFUSED`.
    */
-  clientTools?: RequestedClientTools;
+  clientTools?: RequestedClientTools | undefined;
   /** Default `default`. */
-  tenant?: string;
+  tenant?: string | undefined;
   /** No person can approve calls: only tools that read and need no approval are offered and run, and what a judge allows. */
-  unattended?: boolean;
+  unattended?: boolean | undefined;
   /** Closes the conversation when it has answered its messages, instead of waiting for more. */
-  closeWhenDone?: boolean;
+  closeWhenDone?: boolean | undefined;
   /**
    * Up to 128 letters, digits, `.`, `_` and `-`; generated when absent. A second start with the same id returns the existing conversation and does not send the
    * message again.
    */
-  conversationId?: string;
+  conversationId?: string | undefined;
 }
 
 export interface SendOptions extends AttachmentOptions {
   /** Makes a repeated send safe: two messages with the same id are one message. Generated when absent. */
-  messageId?: string;
+  messageId?: string | undefined;
   /** Default `queue`. */
-  whenBusy?: WhenBusy;
+  whenBusy?: WhenBusy | undefined;
   /** What the answer has to fit, in place of the `output` of the agent. A message that joins a turn gives it to that turn. Fails with `OUTPUT_INVALID`. */
-  output?: OutputSchema;
+  output?: OutputSchema | undefined;
   /** Tools that clients run from this message on, in place of those that were declared before; `{}` for none. As for `start`. */
-  clientTools?: RequestedClientTools;
+  clientTools?: RequestedClientTools | undefined;
 }
 /** The same, after its arguments were read. */
 export type SendRequest = Omit<SendOptions, 'output' | 'clientTools'> & { output?: JsonObject; clientTools?: RequestedTools };
@@ -98,33 +98,33 @@ export interface SentMessage extends SendMessageResult {
 
 export interface EventOptions {
   /** Only events after this number; 0 (the default) returns all events. */
-  afterSeq?: number;
+  afterSeq?: number | undefined;
   /** Ends the iteration. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface ApproveOptions {
   callId: string;
   answer: ApprovalAnswer;
   /** The hash that the person saw. Without it, the answer applies to the call as it is now. */
-  hash?: string;
-  editedArguments?: JsonObject;
-  reason?: string;
-  by?: string;
+  hash?: string | undefined;
+  editedArguments?: JsonObject | undefined;
+  reason?: string | undefined;
+  by?: string | undefined;
 }
 
 /** `by`: who revokes; shown in the events. */
 export type RevokeOptions = Pick<RevokeAllowedToolArgs, 'by'>;
 
 export interface ListFilter {
-  state?: ConversationState;
-  agent?: string;
-  user?: string;
-  tenant?: string;
+  state?: ConversationState | undefined;
+  agent?: string | undefined;
+  user?: string | undefined;
+  tenant?: string | undefined;
   /** Only forks of this conversation. */
-  forkedFrom?: string;
+  forkedFrom?: string | undefined;
   /** Default 50. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** The operations on one conversation. Every method may fail with `CONVERSATION_NOT_FOUND`, and with errors of Postgres and Temporal. */

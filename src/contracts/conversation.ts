@@ -191,7 +191,7 @@ export interface AllowedCall {
 export interface RevokeAllowedToolArgs {
   tool: string;
   /** Who revokes; shown in the events. */
-  by?: string;
+  by?: string | undefined;
 }
 export interface RevokeAllowedToolResult {
   tool: string;
@@ -205,17 +205,17 @@ export interface ResolveApprovalResult {
 
 export interface PauseArgs {
   /** `step` (default): when the running step is done. `now`: freeze the running command at once. */
-  mode?: 'step' | 'now';
-  note?: string;
+  mode?: 'step' | 'now' | undefined;
+  note?: string | undefined;
 }
 export interface ResumeArgs {
   /** Amounts that are added to the budget. */
-  extraTurns?: number;
-  extraTokens?: number;
-  extraWallTimeMs?: number;
-  extraStorageMb?: number;
+  extraTurns?: number | undefined;
+  extraTokens?: number | undefined;
+  extraWallTimeMs?: number | undefined;
+  extraStorageMb?: number | undefined;
   /** US dollars; the only amount that may be less than 1. */
-  extraCostUsd?: number;
+  extraCostUsd?: number | undefined;
 }
 
 export interface WakeArgs {

@@ -150,7 +150,7 @@ export interface CompactionActivities {
 /** What an operator asks for; an empty one compacts. */
 export interface CompactArgs {
   /** Undo the newest compaction. */
-  undo?: boolean;
+  undo?: boolean | undefined;
 }
 /** What was asked for, until it is done. */
 export interface ContextWish {

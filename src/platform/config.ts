@@ -1,6 +1,7 @@
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { DATABASE_ADDRESS, isDatabaseAddress } from './database-address.ts';
 import { duration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
 import { readMemoryShare } from './read-memory-share.ts';
@@ -8,6 +9,8 @@ import { readLimits } from './read-limits.ts';
 import { readEncryptionKeys } from './encryption-keys.ts';
 
 const text = z.string().min(1);
+/** Values that may contain a password: no message shows them. */
+const CONFIDENTIAL = new Set(['DATABASE_URL']);
 /** Well-known passwords: that of the development stack, and those that attackers try first. */
 const KNOWN_PASSWORDS = new Set(['longshore', 'postgres', 'password', 'changeme', 'change-me', 'secret', 'admin', 'root', 'test', 'example', '123456']);
 /** Names, separated by commas. */
@@ -38,7 +41,7 @@ const schema = z.object({
   LONGSHORE_WORKER_VERSION: text.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'use up to 100 letters, digits, ".", "_" and "-"').optional(),
   /** Whether a turn ends with the version that began it; conversations then move to the current version between turns. Otherwise they move with their next task. */
   LONGSHORE_PINNED_TURNS: z.enum(['yes', 'no']).default('no'),
-  DATABASE_URL: text.default('postgres://longshore:longshore@127.0.0.1:5433/longshore'),
+  DATABASE_URL: text.refine(isDatabaseAddress, `write ${DATABASE_ADDRESS}`).default('postgres://longshore:longshore@127.0.0.1:5433/longshore'),
   /** Whether any program of a newer version brings the schema of the database up to date. With `no`, only `longshore setup` does. */
   LONGSHORE_MIGRATE: z.enum(['yes', 'no']).default('yes'),
   /** The same as for the docker command: `unix:///path`, `tcp://host:port`. */
@@ -195,7 +198,7 @@ export function loadConfig(env: Record<string, string | undefined> = process.env
   const name = String(issue?.path[0]);
   throw failure('CONFIG_INVALID', {
     name,
-    problem: `${JSON.stringify(given[name])} is not usable (${issue?.message})`,
+    problem: `${CONFIDENTIAL.has(name) ? 'its value' : JSON.stringify(given[name])} is not usable (${issue?.message})`,
     fix: 'Correct it or unset it; docs/settings.md lists the variables',
   });
 }

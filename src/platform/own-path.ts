@@ -3,6 +3,7 @@ import { lstat, mkdir, open, realpath, type FileHandle } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path';
 import { shellWord } from '../common/shell-quoted.ts';
 import { failure } from '../contracts/errors.ts';
+import { systemProblem } from './system-problem.ts';
 
 const WRITABLE_BY_OTHERS = 0o022;
 const WRITABLE_BY_ALL = 0o002;
@@ -19,7 +20,9 @@ type Setting = 'LONGSHORE_HOME';
  * @throws CONFIG_INVALID with the command that repairs it.
  */
 export async function ensureOwnDirectory(path: string, setting: Setting = 'LONGSHORE_HOME'): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw invalid(setting, `the directory "${path}" cannot be made (${systemProblem(error)})`, 'Choose another place that you can write to');
+  });
   const place = await realpath(resolve(path));
   const own = await lstat(place);
   if (!own.isDirectory()) throw invalid(setting, `"${place}" is not a directory`, `Remove it: rm ${shellWord(place)}`);

@@ -1,6 +1,7 @@
 import { templatesBeside } from '../definitions/agents/load-agents.ts';
 import { loadConfig, type Config } from '../platform/config.ts';
 import type { SandboxOptions } from '../contracts/agent.ts';
+import { withoutUndefined } from '../common/without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
 import { makeId } from '../contracts/ids.ts';
 import { deferred } from '../common/deferred.ts';
@@ -53,7 +54,7 @@ async function open(parts: OpenParts, template: SandboxOptions, options: OpenSan
   if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
   const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
   const owner = { ...wanted, anyId: known === undefined && options.template !== undefined };
-  const opened = await untilRoom(() => sandboxes.open(owner, { ...template, ...wished }), signal).catch((error: unknown) => {
+  const opened = await untilRoom(() => sandboxes.open(owner, { ...template, ...withoutUndefined(wished) }), signal).catch((error: unknown) => {
     throwIfAborted(signal);
     throw error;
   });

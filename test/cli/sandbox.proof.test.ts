@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +52,41 @@ test('sandboxes are listed by label and state, and shown with whose they are', a
   expect(shown.out).toContain('template none, no network access, team=blue\n');
   expect(JSON.parse((await line('show', conversationId, '--json')).out)).toMatchObject({ sandboxId: id, tier: 'running', conversation: 'idle' });
   expect(await line('show', 'sbx_nobody')).toEqual({ code: 1, out: '', err: 'No sandbox "sbx_nobody". List them with: longshore sandbox ls\n' });
+});
+
+test('a command whose output no program reads any more is ended, and the sandbox goes back to its rest', async () => {
+  await line('freeze', id);
+  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', 'exec', id, 'yes a-line-of-output'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env },
+  });
+  const ended = once(child, 'close');
+  await once(child.stdout, 'data');
+  child.stdout.destroy();
+  expect(await ended).toEqual([0, null]);
+  expect(await stateOf(id)).toBe('frozen');
+  await line('wake', id);
+  const { handle } = await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant' }, {});
+  expect((await handle.execs()).filter(({ command, state }) => command.startsWith('yes') && state !== 'ended')).toEqual([]);
+});
+
+test('one who follows the output of a command and stops reading leaves the command as it is, and the sandbox as it was', async () => {
+  const { out } = await line('exec', id, '--background', 'yes another-line');
+  const execId = out.trim();
+  await line('freeze', id);
+  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', 'logs', id, execId], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env },
+  });
+  const ended = once(child, 'close');
+  await once(child.stdout, 'data');
+  child.stdout.destroy();
+  expect(await ended).toEqual([0, null]);
+  expect(await stateOf(id)).toBe('frozen');
+  await line('wake', id);
+  const { handle } = await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant' }, {});
+  expect((await handle.execs()).find((exec) => exec.execId === execId)?.state).toBe('running');
+  await handle.kill(execId, 'SIGKILL');
 });
 
 test('a command streams, is given our input and arguments as they are, and ends us with its exit code', async () => {

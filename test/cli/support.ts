@@ -35,6 +35,7 @@ export async function runLine(longshore: Longshore | undefined, args: string[], 
       options.interrupt?.addEventListener('abort', listener);
       return () => options.interrupt?.removeEventListener('abort', listener);
     },
+    onReaderGone: () => () => undefined,
   });
   return { code, out: said(), err: complained() };
 }

@@ -61,6 +61,28 @@ test('a request that did not get its answer, and whose first attempt is in progr
   await expect(link.json('/v1/x', { method: 'POST', body: {}, headers })).rejects.toMatchObject({ code: 'IDEMPOTENCY_RUNNING' });
 });
 
+test('what answers with a page in place of JSON is no service, and is named', async () => {
+  await using service = await startProvider((response) => void response.setHeader('content-type', 'text/html').end('<!doctype html>'));
+  await using longshore = await connect({ url: service.url, apiKey: 'lsk_test' });
+  const message = `The Longshore service cannot be reached at ${service.url}: it answered 200, and not as Longshore does. Check the address, or start it: longshore serve`;
+  await expect(longshore.list()).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE', message });
+  await expect(longshore.import(Readable.from([Buffer.from('1')]))).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE', message });
+});
+
+test('a request whose answer breaks off is sent again, if that has no other effect', async () => {
+  let answers = 0;
+  await using service = await startProvider((response) => {
+    answers += 1;
+    if (answers > 1) response.end('[]');
+    else response.writeHead(200, { 'content-length': 100 }).write('[{"conversationId"', () => response.destroy());
+  });
+  const link = createHttpLink({ url: service.url, apiKey: 'lsk_test' });
+  expect(await link.json('/v1/conversations')).toEqual([]);
+  answers = 0;
+  await expect(link.json('/v1/conversations', { method: 'POST', body: {} })).rejects.toMatchObject({ code: 'SERVICE_UNREACHABLE' });
+  expect(answers).toBe(1);
+});
+
 /** Some chunks, and then an error. */
 async function* broken(chunks: unknown[]): AsyncGenerator<Uint8Array> {
   yield* chunks as Uint8Array[];

@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type Longshore } from '../../src/client.ts';
@@ -78,6 +78,10 @@ test.each([
     'options of connect: "lasy" is no option. Use url, apiKey, temporalAddress, temporalNamespace, databaseUrl, taskQueue, agents, lazy, log',
   ],
   [() => connect({ agents: [{}] } as never), 'options of connect.agents: it is an array. Give a directory, or an array of agents'],
+  [
+    () => connect({ databaseUrl: 'app:Xk29vQ@db/app' }),
+    'options of connect.databaseUrl: give an address such as postgres://user:password@host:port/database. Correct it',
+  ],
   [() => connect(7 as never), 'options of connect: it is 7. Give an object'],
   [
     () => longshore.start({ ...start, attachments: [{ name: 'a', data: 'YQ==', title: 'b' }] } as never),
@@ -119,6 +123,7 @@ test('a client needs no secrets of an agent; the worker does', async () => {
   // What is no secret but needed to know the agent at all is named by its variable.
   await writeFile(join(directory, 'a.yaml'), 'model: ${env.LONGSHORE_TEST_UNSET}\ninstructions: Hi.\n');
   await expect(loadAgents(directory, undefined, 'leave')).rejects.toThrow('the environment variable LONGSHORE_TEST_UNSET is not set');
+  await rm(directory, { recursive: true });
 });
 
 test('any number of calls may wait on one client at once without a warning', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, LongshoreError, type Longshore } from '../../src/client.ts';
@@ -213,6 +213,7 @@ export async function openClient(): Promise<{ stack: TestStore; longshore: Longs
     async [Symbol.asyncDispose]() {
       await longshore[Symbol.asyncDispose]();
       await stack[Symbol.asyncDispose]();
+      await rm(agents, { recursive: true });
     },
   };
 }

@@ -25,3 +25,18 @@ test('in development the default is taken', () => {
   const config = loadConfig({});
   expect(checkDatabaseUrl(config, config.DATABASE_URL)).toBe('postgres://longshore:longshore@127.0.0.1:5433/longshore');
 });
+
+describe('an address of a database', () => {
+  test.each(['host=db dbname=app password=Xk29vQ', 'app:Xk29vQ@db/app', 'http://app:Xk29vQ@db/app'])(
+    'that is none is refused at the start, and not shown: %s',
+    (url) => {
+      const problem = 'its value is not usable (write postgres://user:password@host:port/database)';
+      expect(() => loadConfig({ DATABASE_URL: url })).toThrow(`DATABASE_URL: ${problem}. Correct it or unset it; docs/settings.md lists the variables`);
+    },
+  );
+
+  test.each(['postgresql://app@db/app', 'postgres:///app?host=/run/postgresql', '/run/postgresql app', 'socket:/run/postgresql?db=app'])(
+    'is taken: %s',
+    (url) => expect(loadConfig({ DATABASE_URL: url }).DATABASE_URL).toBe(url),
+  );
+});

@@ -28,6 +28,15 @@ test('the key is made for its owner alone, in a directory of his own, and taken 
   expect(await readdir(home)).toEqual(['egress-authority.pem']);
 });
 
+test('a home that cannot be made is named, with what the system says', async () => {
+  await writeFile(home, '');
+  const within = join(home, 'dev');
+  await expect(ensureOwnDirectory(within)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: `LONGSHORE_HOME: the directory "${within}" cannot be made (not a directory). Choose another place that you can write to`,
+  });
+});
+
 test.each([0o644, 0o640, 0o604, 0o620, 0o602])('a key with the mode %o is refused, with the command that repairs it', async (mode) => {
   const made = await authority();
   await chmod(key, mode);

@@ -1,6 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
+import { failure } from '../../contracts/errors.ts';
+import { isFileProblem, systemProblem } from '../../platform/system-problem.ts';
 import { placeWhole } from '../../platform/place-whole.ts';
 import { EXIT, printError, printFact, withClient, type Cli } from '../output/cli.ts';
 
@@ -21,7 +23,12 @@ export function exportCommand(cli: Cli): Command {
         async (longshore) => {
           const archive = await longshore.export(id, { files });
           if (out !== '-') {
-            await placeWhole(out, (beside) => pipeline(archive, createWriteStream(beside, { flags: 'wx', mode: 0o600 })));
+            await placeWhole(out, (beside) => pipeline(archive, createWriteStream(beside, { flags: 'wx', mode: 0o600 }))).catch((error: unknown) => {
+              archive.destroy();
+              if (!isFileProblem(error)) throw error;
+              const problem = `${out} cannot be written (${systemProblem(error)})`;
+              throw failure('INVALID_ARGUMENT', { what: '--out', problem, fix: 'Name a file in a directory that you can write to' });
+            });
             return printFact(cli, `${id} is in ${out}.`);
           }
           if (cli.out.isTTY) {

@@ -33,7 +33,7 @@ export function forkCommand(cli: Cli): Command {
         if (problem === undefined) {
           if (json) printJsonLine(cli, { conversationId: chat.id });
           else printLine(cli, chat.id);
-          if (message === undefined && !json) printFact(cli, `Say something to it with: longshore chat ${chat.id}`);
+          if (message === undefined && !json) printFact(cli, `Say something to it with: longshore chat --conversation ${chat.id}`);
           return;
         }
         printError(cli, problem === 'interrupted' ? `${chat.id} gets its files in the background; see: longshore show ${chat.id}` : visibleLine(problem));

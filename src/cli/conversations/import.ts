@@ -42,7 +42,7 @@ export function importCommand(cli: Cli): Command {
         if (json) return printJsonLine(cli, { conversationId: chat.id, report });
         printLine(cli, chat.id);
         for (const line of linesOf(report)) printFact(cli, visibleLine(line));
-        printFact(cli, `Go on with it: longshore chat ${chat.id}`);
+        printFact(cli, `Go on with it: longshore chat --conversation ${chat.id}`);
       }),
     );
 }

@@ -47,8 +47,7 @@ export async function temporalLines(config: Settings): Promise<DoctorLine[]> {
 async function absentLine({ TEMPORAL_ADDRESS: address, LONGSHORE_HOME: home }: Settings, error: unknown): Promise<DoctorLine> {
   const program = await findTemporalCli(home);
   const problem = `no server answers at ${address} (${messageOf(error)})`;
-  if (program === undefined)
-    return { name: 'Temporal', ok: 'missing', found: problem, todo: 'Set TEMPORAL_ADDRESS, or get a server of your own: npm run setup' };
+  if (program === undefined) return { name: 'Temporal', ok: 'missing', found: problem, todo: 'Set TEMPORAL_ADDRESS, or start one here: longshore dev' };
   return { name: 'Temporal', ok: 'warning', found: `${problem}; ${program} is here`, todo: 'Start the stack: longshore dev; or set TEMPORAL_ADDRESS' };
 }
 

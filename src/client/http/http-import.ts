@@ -18,7 +18,7 @@ export function createHttpImport(link: HttpLink, longshore: () => Longshore): Im
         // What the source throws ends the request, too, and says nothing about the service.
         throw ownError ? ownError.error : error;
       });
-      const { conversationId, report } = (await answer.json()) as { conversationId: string; report: ImportReport };
+      const { conversationId, report } = (await link.read(answer)) as { conversationId: string; report: ImportReport };
       return { chat: createChat(longshore(), conversationId), report };
     },
   };

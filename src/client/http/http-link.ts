@@ -29,6 +29,8 @@ export interface HttpLink {
   json(path: string, request?: HttpRequest): Promise<unknown>;
   /** Sends a request whose answer is read as it comes. */
   open(path: string, request: HttpRequest): Promise<Response>;
+  /** Reads the JSON of an answer. @throws SERVICE_UNREACHABLE when it breaks off, or is none: what answers there is no Longshore */
+  read(answer: Response, signal?: AbortSignal): Promise<unknown>;
 }
 
 const ATTEMPTS = 4;
@@ -46,22 +48,32 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
       ...(stream && { body: stream, duplex: 'half' as const }),
       ...(signal && { signal }),
     };
-    const answer = await fetch(new URL(path, url), init).catch((error: unknown) => {
-      if (signal?.aborted === true) throw error;
-      throw failure('SERVICE_UNREACHABLE', { url, problem: causeOf(error) }, error);
-    });
+    const answer = await fetch(new URL(path, url), init).catch((error: unknown) => unreachable(error, signal));
     if (answer.ok) return answer;
-    throw failureOf(answer.status, await answer.text());
+    throw failureOf(answer.status, await textOf(answer, signal), url);
+  };
+  const unreachable = (error: unknown, signal: AbortSignal | undefined): never => {
+    if (signal?.aborted === true) throw error;
+    throw failure('SERVICE_UNREACHABLE', { url, problem: causeOf(error) }, error);
+  };
+  const textOf = (answer: Response, signal: AbortSignal | undefined) => answer.text().catch((error: unknown) => unreachable(error, signal));
+  const read: HttpLink['read'] = async (answer, signal) => {
+    const text = await textOf(answer, signal);
+    try {
+      return JSON.parse(text) as unknown;
+    } catch (error) {
+      throw failure('SERVICE_UNREACHABLE', { url, problem: `it answered ${answer.status}, and not as Longshore does` }, error);
+    }
   };
   return {
     open,
+    read,
     async json(path, request = {}) {
       const isRepeatable = mayRepeat(request);
       const pauseAfter = pausesOf();
       for (;;) {
         try {
-          const answer = await open(path, request);
-          return await answer.json();
+          return await read(await open(path, request), request.signal);
         } catch (error) {
           const pauseMs = pauseAfter(error);
           if (!isRepeatable || pauseMs === undefined || request.signal?.aborted === true) throw error;
@@ -102,13 +114,13 @@ export function isPassing(error: unknown): boolean {
 }
 
 /** The error that the service has told, as the client without HTTP throws it. */
-function failureOf(status: number, text: string): LongshoreError {
+function failureOf(status: number, text: string, url: string): LongshoreError {
   const problem = tryParseForeign(text) as { code?: Json; values?: Json; detail?: Json } | undefined;
   const { code, values } = problem ?? {};
   if (typeof code === 'string' && Object.hasOwn(ERRORS, code) && typeof values === 'object' && values !== null && !Array.isArray(values)) {
     return new LongshoreError(code as ErrorCode, values as Record<string, string | number>);
   }
-  return failure('SERVICE_UNREACHABLE', { url: 'the given address', problem: `it answered ${status}, and not as Longshore does` });
+  return failure('SERVICE_UNREACHABLE', { url, problem: `it answered ${status}, and not as Longshore does` });
 }
 
 function causeOf(error: unknown): string {

@@ -9,17 +9,17 @@ import type { KeptPluginReport } from '../../store/plugin-rows.ts';
 
 export interface UsageOptions {
   /** A Date, or a text such as `2027-01-31` or `2027-01-31T09:00:00Z`. Default: 30 days before `to`. */
-  from?: string | Date;
+  from?: string | Date | undefined;
   /** The first moment that does not count. Default: now. */
-  to?: string | Date;
+  to?: string | Date | undefined;
   /** One line for each. Default `day`. */
-  group?: UsageGroup;
-  agent?: string;
-  user?: string;
-  tenant?: string;
-  conversation?: string;
+  group?: UsageGroup | undefined;
+  agent?: string | undefined;
+  user?: string | undefined;
+  tenant?: string | undefined;
+  conversation?: string | undefined;
   /** Most lines. Default 100. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** A plugin of the installation. */
@@ -50,7 +50,7 @@ export interface Plugins {
    * Replaces its configuration and returns the new version; with `ifVersion`, only when that is the current version. A configuration that its schema forbids
    * fails with `INVALID_ARGUMENT`; one that a worker cannot use is reverted later, see `configProblem`.
    */
-  configure(id: string, config: JsonObject, options?: { ifVersion?: number }): Promise<number>;
+  configure(id: string, config: JsonObject, options?: { ifVersion?: number | undefined }): Promise<number>;
   /** Grants permissions to a plugin; `asked` grants all that it asks for now. Returns the permissions that this call granted. */
   grant(id: string, permissions: PermissionBound | 'asked'): Promise<PermissionBound>;
   /** Revokes permissions; without `permissions`, all of them. Returns the permissions that were revoked. */
@@ -61,7 +61,7 @@ export interface Plugins {
    * Makes an address for a function that the plugin has mounted as a webhook. `path` is below the address of the HTTP service; who knows it can send requests, and
    * it is shown only now. `tenant`: whose plugin gets them; default `default`.
    */
-  addWebhook(id: string, options: { endpoint: string; tenant?: string }): Promise<PluginWebhook & { path: string }>;
+  addWebhook(id: string, options: { endpoint: string; tenant?: string | undefined }): Promise<PluginWebhook & { path: string }>;
   /** Ends an address at once. Requests that wait for it are not delivered. */
   removeWebhook(id: string, webhookId: string): Promise<void>;
 }
@@ -72,16 +72,16 @@ export interface CreateKeyOptions {
   /** What it may do. */
   scopes: Scope[];
   /** The only tenant that it sees; without one, it is an operator's key and sees all. */
-  tenant?: string;
+  tenant?: string | undefined;
   /** Milliseconds, or a text such as `90d`; absent: it does not expire. */
-  expiresIn?: number | string;
+  expiresIn?: number | string | undefined;
 }
 
 export interface RotateKeyOptions {
   /** How long the old key still works: milliseconds, or a text such as `24h` (the default); `0` ends it at once. */
-  overlap?: number | string;
+  overlap?: number | string | undefined;
   /** Only a key of this tenant. */
-  tenant?: string;
+  tenant?: string | undefined;
 }
 
 /** Keys of the HTTP service. */
@@ -101,24 +101,24 @@ export interface Keys {
 
 export interface AuditQuery {
   /** The id of who acted: of a key, a user, a conversation. */
-  actor?: string;
-  action?: string;
+  actor?: string | undefined;
+  action?: string | undefined;
   /** The id of what was changed, such as a call, a conversation or a key. */
-  target?: string;
-  tenant?: string;
+  target?: string | undefined;
+  tenant?: string | undefined;
   /** Only rows of this time or later: ISO 8601, or an age such as `24h`. */
-  since?: string;
+  since?: string | undefined;
   /** Default 50. */
-  limit?: number;
+  limit?: number | undefined;
   /** The `next` of the page before. */
-  cursor?: string;
+  cursor?: string | undefined;
 }
 
 /** Limits for a tenant or a key; what is absent is not limited, or as the defaults have it. */
 export interface SetLimitsOptions extends Limits {
-  tenant?: string;
+  tenant?: string | undefined;
   /** Id of a key. */
-  key?: string;
+  key?: string | undefined;
 }
 
 /** Limits of the HTTP service. */

@@ -18,15 +18,15 @@ export type CreateScheduleOptions = ScheduleTiming & {
   agent: string;
   user: string;
   /** Default `default`. */
-  tenant?: string;
+  tenant?: string | undefined;
   /** The first message of each conversation; at most 16,384 characters. */
   message: string;
   /** `true`: each conversation stays open after its answer and waits for more messages. Default false: it closes. */
-  keepOpen?: boolean;
+  keepOpen?: boolean | undefined;
   /** The longest delay of a run, for example after an outage; a run that would begin later is skipped. At least a minute. Default `1d`. */
-  catchUp?: string | number;
+  catchUp?: string | number | undefined;
   /** Number of runs after which the schedule never runs again. Runs by `trigger` do not count. */
-  maxRuns?: number;
+  maxRuns?: number | undefined;
 };
 
 export interface Schedule {
@@ -77,7 +77,7 @@ export interface Schedules {
   list(): Promise<Schedule[]>;
   get(id: string): Promise<ScheduleWithRuns>;
   /** Runs that are due while it is paused are skipped. */
-  pause(id: string, options?: { note?: string }): Promise<void>;
+  pause(id: string, options?: { note?: string | undefined }): Promise<void>;
   resume(id: string): Promise<void>;
   /** Runs it now, paused or not, and waits up to 10 seconds for the conversation to start. Two triggers within a second are one run. */
   trigger(id: string): Promise<ScheduleRun>;

@@ -39,14 +39,14 @@ export function createWebhookCalls({ store: { webhooks }, temporal, webhookAddre
       const { tenant: tenantId = 'default', ...rest } = createWebhookOptions(options);
       const secret = makeWebhookSecret();
       const webhookId = makeId('hook', Date.now(), Math.random);
-      const made = await webhooks.create({ webhookId, tenantId, secret, ...rest }, MOST_PER_TENANT, by);
+      const made = await webhooks.create({ webhookId, tenantId, secret, ...withoutUndefined(rest) }, MOST_PER_TENANT, by);
       if (!made) throw failure('WEBHOOK_LIMIT', { tenant: tenantId, limit: MOST_PER_TENANT });
       return { ...made, secret };
     },
     get: (webhookId) => found(webhookId, (id) => webhooks.get(id)),
     list: async (tenant) => webhooks.list(tenant === undefined ? undefined : read('tenant', name, tenant)),
     async update(webhookId, change) {
-      const given = updateWebhookOptions(change);
+      const given = withoutUndefined(updateWebhookOptions(change));
       return found(webhookId, (id) => webhooks.change(id, given, by));
     },
     async delete(webhookId) {

@@ -5,29 +5,29 @@ export interface CreateWebhookOptions {
   /** An absolute http or https URL at a public address. */
   url: string;
   /** The tenant whose events are sent; default `default`. */
-  tenant?: string;
+  tenant?: string | undefined;
   /** Types of events; default: all but `text.delta`, `reasoning.delta` and `tool.output`. */
-  types?: EventType[];
+  types?: EventType[] | undefined;
   /** Ids of agents; default: all. */
-  agents?: string[];
+  agents?: string[] | undefined;
 }
 
 export interface UpdateWebhookOptions {
-  url?: string;
+  url?: string | undefined;
   /** Null: the default. */
-  types?: EventType[] | null;
+  types?: EventType[] | null | undefined;
   /** Null: all. */
-  agents?: string[] | null;
+  agents?: string[] | null | undefined;
   /** `disabled`: nothing is sent or collected from now on. */
-  state?: 'active' | 'disabled';
+  state?: 'active' | 'disabled' | undefined;
 }
 
 /** One of both. */
 export interface ReplayOptions {
   /** Sends the events that were logged from this time on: a Date, or a text such as `2027-01-31T09:00:00Z`. */
-  since?: Date | string;
+  since?: Date | string | undefined;
   /** Sends this message and those after it again: its `webhook-id`. It has to be one of the last seven days. */
-  from?: string;
+  from?: string | undefined;
 }
 
 export interface AttemptPage {
@@ -59,7 +59,7 @@ export interface Webhooks {
   attempts(webhookId: string, page?: { limit?: number; cursor?: string }): Promise<AttemptPage>;
   replay(webhookId: string, options: ReplayOptions): Promise<{ queued: number }>;
   /** Makes a new secret. For `overlap` (default 24h), the old one signs too. */
-  rotate(webhookId: string, options?: { overlap?: number | string }): Promise<Webhook & { secret: string }>;
+  rotate(webhookId: string, options?: { overlap?: number | string | undefined }): Promise<Webhook & { secret: string }>;
   /** Sends a message of type `test` now, from the process that is asked, and tells what came of it. */
   test(webhookId: string): Promise<WebhookTest>;
 }

@@ -17,13 +17,13 @@ export interface ForkedFrom {
 
 export interface ForkOptions {
   /** The end of a turn or a step, or a checkpoint: its id. Default: the end of the newest step that has finished. */
-  at?: string;
+  at?: string | undefined;
   /** Default `exact`. */
-  files?: ForkFiles;
+  files?: ForkFiles | undefined;
   /** A first message for the fork; without one, it waits for a message. */
-  message?: string;
+  message?: string | undefined;
   /** As for `start`. A second fork of the same conversation with the same id is the first one. */
-  conversationId?: string;
+  conversationId?: string | undefined;
 }
 
 /** What the workflow of a fork starts with. */

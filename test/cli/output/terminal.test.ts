@@ -22,7 +22,8 @@ function terminal(isTTY = true): { cli: Cli; shown: () => string } {
   const unused = () => {
     throw new Error('not used here');
   };
-  const cli: Cli = { out, err: out, in: new PassThrough(), config: unused, connect: unused, onInterrupt: () => () => undefined, exitCode: 0 };
+  const unheard = () => () => undefined;
+  const cli: Cli = { out, err: out, in: new PassThrough(), config: unused, connect: unused, onInterrupt: unheard, onReaderGone: unheard, exitCode: 0 };
   return { cli, shown: () => String((stream.read() as Buffer | null) ?? '') };
 }
 

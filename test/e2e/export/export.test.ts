@@ -93,6 +93,12 @@ test('is written to a file by the command line, and without files it does not to
   const out = join(directory, 'conversation.tar.gz');
   expect(await runLine(installation.longshore, ['export', chat.id, '--out', out])).toMatchObject({ code: 0, out: `${chat.id} is in ${out}.\n` });
   expect([...(await readArchive(await readFile(out))).keys()]).toContain('files/src/main.py');
+  const nowhere = join(directory, 'none', 'conversation.tar.gz');
+  expect(await runLine(installation.longshore, ['export', chat.id, '--out', nowhere])).toEqual({
+    code: 2,
+    out: '',
+    err: `--out: ${nowhere} cannot be written (no such file or directory). Name a file in a directory that you can write to\n`,
+  });
   const talker = await installation.longshore.start({ agent: 'talker', user: 'user-1', message: 'Hi.' });
   await talker.reply();
   const found = await readArchive(await talker.export());

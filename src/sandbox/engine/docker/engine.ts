@@ -129,10 +129,12 @@ class TerseAgent extends Agent {
 /** Gives all parts of the address, so that dockerode reads none from the environment. */
 export function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
   const agent = new TerseAgent({ keepAlive: false });
+  const fix = 'Use unix:///path or tcp://host:port';
+  if (host !== undefined && !URL.canParse(host)) throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" is no address`, fix });
   const url = new URL(host ?? STANDARD_SOCKET);
   if (url.protocol === 'unix:') return { protocol: 'http', socketPath: url.pathname, host: undefined, agent };
   if (url.protocol === 'tcp:' || url.protocol === 'http:') return { protocol: 'http', host: url.hostname, port: url.port || '2375', agent };
-  throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix: 'Use unix:///path or tcp://host:port' });
+  throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" has the scheme ${url.protocol}`, fix });
 }
 
 /** Runs a program as root and waits for its end. Succeeds without effect when the container does not run. */
