@@ -75,6 +75,7 @@ const ALLOWED: Record<string, string> = {
   'cli/output/call-text.ts': 'what the worker has stored of a result, cut to what is shown',
   'cli/plugins/configure-plugin.ts': 'an argument of the command line, which the client measures',
   'platform/own-version.ts': 'package.json of this package',
+  'client/http/http-link.ts': 'an answer of the service that the caller has named',
   'contracts/foreign-json.ts': 'here it is measured',
   'contracts/json.ts': 'a comment',
   'setup/engine-facts.ts': 'an answer of the Docker engine',

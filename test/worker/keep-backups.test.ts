@@ -10,7 +10,7 @@ import { startBackups } from '../../src/worker/keep-backups.ts';
 function host(
   due: DueBackup[],
   backUp: (sandboxId: string, options: BackUpOptions) => Promise<'stored' | 'superseded'>,
-  { freeze, ...rows }: { sandboxes?: object; conversations?: object; freeze?: Sandboxes['freeze'] } = {},
+  { freeze, ...rows }: { sandboxes?: object; sandboxUses?: object; conversations?: object; freeze?: Sandboxes['freeze'] } = {},
 ) {
   const told: string[] = [];
   const waiting = [...due];
@@ -75,22 +75,24 @@ test('one for which its host has no memory now is no failure, and is tried again
   expect(told).toEqual(['full given up for 5000', 'full given up for 10000']);
 });
 
-test('a sandbox is put to rest after its backup when it has been idle for long enough by the clock of Postgres, whatever the one of the host says', async () => {
+test('a sandbox in which no sub-agent works is put to rest after its backup when it has been idle for long enough by the clock of Postgres, whatever the one of the host says', async () => {
   const frozen: string[] = [];
   const rows = {
     fresh: { idleMs: 100, lastUsedAt: '2000-01-01T00:00:00.000Z' },
+    shared: { idleMs: 60_000, lastUsedAt: '2100-01-01T00:00:00.000Z' },
     idle: { idleMs: 60_000, lastUsedAt: '2100-01-01T00:00:00.000Z' },
   };
-  const get = async (sandboxId: keyof typeof rows) => ({ sandboxId, conversationId: 'conv', state: 'running', options: {}, ...rows[sandboxId] });
-  const { told, stop } = host([running('fresh'), running('idle')], async () => 'stored', {
+  const get = async (sandboxId: keyof typeof rows) => ({ sandboxId, conversationId: sandboxId, state: 'running', options: {}, ...rows[sandboxId] });
+  const { told, stop } = host([running('fresh'), running('shared'), running('idle')], async () => 'stored', {
     sandboxes: { get },
-    conversations: { get: async () => ({ state: 'idle' }) },
+    sandboxUses: { guestAtWork: async (owner: string) => (owner === 'shared' ? 'guest' : undefined) },
+    conversations: { get: async (conversationId: string) => ({ conversationId, state: 'idle' }) },
     freeze: async (sandboxId) => {
       frozen.push(sandboxId);
       return 'frozen';
     },
   });
-  await until(() => told.length === 2 && frozen.length > 0);
+  await until(() => told.length === 3 && frozen.length > 0);
   await stop();
   expect(frozen).toEqual(['idle']);
 });
