@@ -30,7 +30,7 @@ export async function converse(longshore: Longshore, agent: string, kind: Kind, 
 async function speak(longshore: Longshore, agent: string, kind: Kind, id: string, signal: AbortSignal): Promise<Spoken> {
   const [first, ...more] = kind.turns;
   if (!first) throw new Error(`the agent ${agent} has no turns`);
-  const chat = await insist(signal, () => longshore.start({ agent, user: 'ann', message: first.message, conversationId: id }));
+  const chat = await insist(signal, () => longshore.start({ agent, user: `user-of-${id}`, message: first.message, conversationId: id }));
   const holding: Holding = { longshore, chat, signal, wrongReplies: [] };
   const following = follow(holding, kind);
   await hear(holding, first);

@@ -7,6 +7,7 @@ const IN_SANDBOX = '/home/user/mark-server.cjs';
 /** Long enough for all of the rest of a sandbox below. */
 const RESTS_MS = 6_000;
 
+const SUGAR = { text: '/without sugar/' };
 const plan = (...items: [text: string, status: string][]) => call('plan:write', { items: items.map(([text, status]) => ({ text, status })) });
 
 /** More of what an installation is used for, for scenarios that are to meet all of it. */
@@ -70,6 +71,33 @@ export const FEATURES: Kinds = {
       },
     ],
     marks: ['one', 'two'],
+  },
+  remembered: {
+    agent: { memory: 'user' },
+    turns: [
+      {
+        message: 'Remember.',
+        steps: [
+          calls(call('memory:write', { path: 'tea.md', content: 'without sugar' })),
+          calls({ ...call('memory:read', { path: 'tea.md' }), expect: SUGAR }),
+          { say: 'Noted.' },
+        ],
+      },
+    ],
+    marks: [],
+  },
+  summed: {
+    agent: { context: { window: 6_000, compactAt: 0.5, keepTurns: 1 } },
+    turns: ['one', 'two', 'three'].map((label, index, all) => ({
+      message: `Fill ${label}.`,
+      steps: [calls(mark(label), call('shell:run', { command: 'seq 1500' })), ...(index === all.length - 1 ? [show] : []), { say: `Filled ${label}.` }],
+    })),
+    marks: ['one', 'two', 'three'],
+  },
+  answered: {
+    agent: { output: { type: 'object', properties: { number: { type: 'integer' } }, required: ['number'] } },
+    turns: [{ message: 'Which number?', steps: [calls(mark('one')), show, { say: '{"number": 1}' }] }],
+    marks: ['one'],
   },
   planned: {
     agent: { plan: true },

@@ -5,6 +5,8 @@ import { readProgram } from '../../../src/platform/read-program.ts';
 export interface Call {
   call: string;
   with: JsonObject;
+  /** What has to be true of its result, in the form that scripts of models have. */
+  expect?: JsonObject;
 }
 export interface Step {
   say?: string;
