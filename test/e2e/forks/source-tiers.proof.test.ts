@@ -51,8 +51,10 @@ const untilTier = (chat: Chat, tier: Tier) => until(async () => (await chat.stat
 
 /** What tells whether anything has touched the sandbox: its row, its container, and what its log says of it. */
 async function stateOf(chat: Chat) {
-  const row = await installation.store.sandboxes.ofConversation(chat.id);
-  const format = ['inspect', '--format', '{{.Id}} {{.State.Status}} {{.State.StartedAt}}', row?.containerName ?? ''];
+  const found = await installation.store.sandboxes.ofConversation(chat.id);
+  // It grows older.
+  const row = { ...found, idleMs: undefined };
+  const format = ['inspect', '--format', '{{.Id}} {{.State.Status}} {{.State.StartedAt}}', found?.containerName ?? ''];
   const { code, stdout } = await runCommand('docker', format);
   const container = code === 0 ? stdout : 'none';
   const events = (await installation.store.events.read(chat.id, 0)).filter(({ type }) => type === 'sandbox.changed');
