@@ -1,5 +1,3 @@
-import { Client } from 'pg';
-import { until } from '../../e2e/support.ts';
 import type { Answer, TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import type { Checkpoints } from '../../../src/store/conversation/checkpoints.ts';
 import { planFiles } from '../../../src/store/conversation/fork-files.ts';
@@ -7,8 +5,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { newConversation, newId, statusOf, useTestStore } from '../support.ts';
 
 let store: Store;
-let url: string;
-useTestStore((opened) => ({ store, url } = opened));
+useTestStore((opened) => ({ store } = opened));
 
 const text = (said: string): TranscriptEntry => ({ role: 'user', content: [{ type: 'text', text: said }] });
 const say = (id: string, said: string) => store.transcript.append(id, `turn-${said}`, undefined, `key-${said}`, text(said));
@@ -132,53 +129,6 @@ test('removals and forks at the same time lose no entry', async () => {
     expect((await read(one)).length).toBe(2);
   }
 });
-
-test('of forks that are removed at the same moment nothing stays, and what another one reads does', async () => {
-  const source = await conversationWith('quay 1', 'quay 2', 'quay 3');
-  const forks = [await fork(source, 3), await fork(source, 2)];
-  const short = await fork(source, 1);
-  await remove(source);
-  await removeTogether(forks);
-  await store.removal.sweep();
-  expect(await kept()).toEqual(['1']);
-  expect(await read(short)).toEqual(['1:quay 1']);
-  const deep = await fork(short, 1);
-  await removeTogether([short, deep]);
-  await store.removal.sweep();
-  expect(await kept()).toEqual([]);
-});
-
-/** Numbers of the entries with that word that are kept for forks. */
-async function kept(): Promise<string[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<{ seq: string }>(`select seq::text from kept_entries where entry::text like '%quay%' order by seq`)).rows.map(({ seq }) => seq);
-  } finally {
-    await client.end();
-  }
-}
-
-/** Neither of the removals sees what the other one removes. */
-async function removeTogether(ids: string[]): Promise<void> {
-  for (const id of ids) {
-    await store.conversations.close(id, {});
-    await store.removal.begin(id);
-  }
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query('begin');
-    await client.query('select from transcript_parts where conversation_id = any($1) for update', [ids]);
-    const removed = Promise.all(ids.map((id) => store.removal.finish(id)));
-    const waiting = `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await until(async () => (await client.query<{ count: number }>(waiting)).rows[0]?.count === ids.length, 'both removals wait');
-    await client.query('commit');
-    expect(await removed).toEqual(ids.map(() => true));
-  } finally {
-    await client.end();
-  }
-}
 
 test('a rewind of either one does not change the other, and a checkpoint of the source is a place of the fork', async () => {
   const source = await conversationWith('a', 'b');
