@@ -67,7 +67,7 @@ function addImport(api: Api, parts: RouteParts): void {
     async ({ caller, headers, query: { files = 'true', ...named }, raw }, reply) => {
       const user = ownUser(caller, named.user);
       const tenant = tenantFor(caller, named.tenant);
-      // The body is not compared: who sends another archive is told that the conversation exists.
+      // The body is not compared: another archive is refused, since the conversation exists.
       const ids = named.conversationId === undefined ? repeatableIds(parts, caller, headers, 'imports') : undefined;
       const options = withoutUndefined({ ...named, user, tenant, files: files === 'true', ...(ids && { conversationId: ids.id('conv') }) });
       const { chat, report: made } = await parts.longshore.import(receiveBody(raw), options);

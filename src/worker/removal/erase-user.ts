@@ -78,7 +78,7 @@ async function deleteSchedule({ longshore }: ErasureParts, id: string): Promise<
   try {
     await longshore.schedules.delete(id);
   } catch (error) {
-    // Somebody else has deleted it since the list was read.
+    // Another caller has deleted it since the list was read.
     if (!isFailure(error, 'SCHEDULE_NOT_FOUND')) throw error;
   }
 }
