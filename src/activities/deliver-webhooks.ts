@@ -88,16 +88,18 @@ async function deliver(
 async function fail(
   { store: { webhooks }, webhooks: terms, log }: DeliverWebhooksParts,
   attempt: NewAttempt,
-  { tenantId, url, failures, failingMs }: WebhookTask,
+  task: WebhookTask,
   { outcome, problem = 'it failed', askedMs }: SendOutcome,
 ): Promise<DeliverWebhooksResult> {
+  const { tenantId, url, failures, failingMs } = task;
+  // Whatever was changed during the attempt is tried at once.
+  const more = { outcome: 'more' } as const;
   if (outcome === 'failed' && failingMs < terms.giveUpMs) {
     const afterMs = pauseAfter(terms, failures + 1, askedMs);
-    await webhooks.failed({ ...attempt, problem }, afterMs);
-    return { outcome: 'retry', afterMs };
+    return (await webhooks.failed({ ...attempt, problem }, task, afterMs)) ? { outcome: 'retry', afterMs } : more;
   }
   const why = outcome === 'gone' ? problem : `it has failed for ${Math.round(failingMs / 1000)} s, the last time because: ${problem}`;
-  await webhooks.disable({ ...attempt, problem }, why);
+  if (!(await webhooks.disable({ ...attempt, problem }, task, why))) return more;
   log.warn({ webhookId: attempt.webhookId, tenantId, host: new URL(url).host, why }, 'a webhook is disabled');
   return { outcome: 'ended' };
 }

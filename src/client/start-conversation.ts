@@ -57,8 +57,8 @@ export interface StartRequest extends Omit<StartOptions, 'output' | 'clientTools
   share?: Share;
   /** The conversation is a fork. */
   fork?: NewFork;
-  /** The conversation is imported; `complete` makes its row one that is used. */
-  imported?: { from: ImportedFrom; complete: () => Promise<void> };
+  /** The conversation is imported; `complete` makes its row one that is used. False: it was one before. */
+  imported?: { from: ImportedFrom; complete: () => Promise<boolean> };
   /** A conversation that exists must be the user's, too, and not only the tenant's. */
   ofUser?: true;
   /** Ids of the first message and its turn; generated when absent. */
@@ -87,18 +87,15 @@ export async function startConversation(parts: StartParts, options: StartRequest
     if (isNew && (await isForeign(client, conversationId, parts.taskQueue))) throw failure('CONVERSATION_EXISTS', { conversationId });
     return { conversationId };
   } catch (error) {
-    // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status. Who gave a task to a
-    // sub-agent tries again, and would take a closed one for one that has ended.
-    if (!options.parent) await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
+    // A conversation that did not start must not be listed as open. If it did start, its workflow corrects this with its next status. One that existed before may
+    // run, and wait for a person. Who gave a task to a sub-agent tries again, and would take a closed one for one that has ended.
+    if (isNew && !options.parent) await parts.store.conversations.saveStatus({ ...status, state: 'closed' }, []);
     throw await temporalFailure(error, { address: parts.temporal.address, conversationId, whyMissing: async () => 'closed' });
   }
 }
 
 async function create({ conversations, forks }: StartParts['store'], status: ConversationStatus, { fork, imported }: StartRequest): Promise<boolean> {
-  if (imported) {
-    await imported.complete();
-    return true;
-  }
+  if (imported) return imported.complete();
   if (!fork) return conversations.create({ ...status, status });
   const { agentId, userId, tenantId, forkedFrom } = status;
   return forks.create({ ...status, status }, fork, [

@@ -30,3 +30,8 @@ export interface ApiKey {
   revokedAt?: string;
   lastUsedAt?: string;
 }
+
+/** What stands in place of the id of a key for the user of a token: users of two tenants may have the same id. */
+export function keyIdOfToken(tenantId: string, userId: string): string {
+  return `oidc:${JSON.stringify([tenantId, userId])}`;
+}

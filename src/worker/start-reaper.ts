@@ -55,6 +55,7 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
     await removeOld({ store, sandboxes, workflows, log }, keepMs, stopped.signal).catch((error: unknown) =>
       log.warn({ err: error }, 'old conversations could not be removed'),
     );
+    await store.removal.sweep().catch((error: unknown) => log.warn({ err: error }, 'what removals have left could not be removed'));
     await sweepWebhooks(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'old attempts of webhooks could not be removed'));
     await endSenders().catch((error: unknown) => log.warn({ err: error }, 'senders of removed webhooks could not be ended'));
     await store.requestAnswers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old answers of requests could not be removed'));

@@ -44,8 +44,12 @@ class Rows {
       failed: async () => {
         this.failures += 1;
         this.#failingSinceMs ??= this.nowMs;
+        return true;
       },
-      disable: async (_attempt: unknown, why: string) => void (this.disabled = why),
+      disable: async (_attempt: unknown, _tried: unknown, why: string) => {
+        this.disabled = why;
+        return true;
+      },
     };
     return rows as Partial<Store['webhooks']> as Store['webhooks'];
   }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createHmac, randomUUID } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose';
 import { loadConfig } from '../../src/platform/config.ts';
+import { createOidcVerifier } from '../../src/api/auth/oidc.ts';
 import { oidcOptionsOf } from '../../src/api/auth/oidc-options.ts';
 import { installAgents, type Installation } from '../e2e/support.ts';
 import { startApi, type TestApi } from './support.ts';
@@ -143,6 +144,23 @@ test('a token that speaks for a user has the memory of that user alone', async (
   expect(await ask(bob, '/v1/memory')).toMatchObject({ status: 200, body: { files: [] } });
   expect(await ask(await tokenOf({ sub: 'bob', scope: 'memory:read' }), file, { method: 'DELETE' })).toMatchObject({ status: 403 });
 }, 60_000);
+
+test('users of two tenants who have the same id do not share what is counted for each, and an erasure removes it', async () => {
+  const verify = createOidcVerifier(options()!);
+  const [north, again, south] = await Promise.all([tokenOf(), tokenOf(), tokenOf({ tenant: 'south' })]);
+  const [{ keyId }, { keyId: same }, { keyId: other }] = [await verify(north), await verify(again), await verify(south)];
+  expect([same === keyId, other === keyId]).toEqual([true, false]);
+  const { limits, removal } = installation.store;
+  const count = async () => (await limits.count([{ key: keyId }, { key: other }])).map(({ requests }) => requests);
+  let [own, foreign]: (number | undefined)[] = [];
+  do {
+    await count();
+    await removal.removeUserEntries('north', 'ada');
+    [own, foreign] = await count();
+    // Another minute had begun in between.
+  } while (foreign === 1);
+  expect([own, foreign]).toEqual([1, expect.any(Number)]);
+});
 
 test('a token does what its scopes name, and an admin of a tenant is no operator', async () => {
   expect(await ask(await tokenOf({ scope: undefined }))).toMatchObject({ status: 403, body: { code: 'SCOPE_MISSING' } });

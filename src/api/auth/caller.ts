@@ -8,7 +8,7 @@ import { hasSecret, readKeyText } from '../../client/key-text.ts';
 
 /** Who sends a request, and what that caller may do. */
 export interface Caller {
-  /** The key's id, or `oidc:` and the subject of a token: limits count by it. */
+  /** The key's id, or `oidc:` with tenant and user of a token: limits count by it. */
   keyId: string;
   /** For the audit log. */
   actor: Actor;

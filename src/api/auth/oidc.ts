@@ -1,6 +1,6 @@
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { id as idSchema } from '../../common/arguments.ts';
-import { SCOPES, type Scope } from '../../contracts/api-key.ts';
+import { keyIdOfToken, SCOPES, type Scope } from '../../contracts/api-key.ts';
 import { failure, isFailure, type LongshoreError } from '../../contracts/errors.ts';
 import type { Caller, TokenVerifier } from './caller.ts';
 import { createKeyFinder } from './oidc-keys.ts';
@@ -37,7 +37,7 @@ function callerOfClaims(payload: JWTPayload, { tenantClaim, userClaim, scopeClai
   const tenantId = idIn(payload, tenantClaim);
   const user = idIn(payload, userClaim);
   const scopes = new Set(scopesIn(payload[scopeClaim]));
-  const caller = { keyId: `oidc:${user}`, actor: { kind: 'oidc' as const, id: user }, tenantId, scopes };
+  const caller = { keyId: keyIdOfToken(tenantId, user), actor: { kind: 'oidc' as const, id: user }, tenantId, scopes };
   return scopes.has('admin') ? caller : { ...caller, userId: user };
 }
 

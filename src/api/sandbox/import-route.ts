@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { ownUser, tenantFor } from '../auth/tenant-for.ts';
+import { repeatableIds } from '../http/idempotency.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
-import { conversationId, refusals } from '../routes/schemas.ts';
+import { conversationId, idempotencyHeader, refusals } from '../routes/schemas.ts';
 import { receiveBody } from './receive-body.ts';
 
 const report = z
@@ -27,12 +28,13 @@ export function addImportRoute(api: Api, parts: RouteParts): void {
   });
 }
 
-function addImport(api: Api, { longshore }: RouteParts): void {
+function addImport(api: Api, parts: RouteParts): void {
   api.post(
     PATH,
     {
       config: {
         scope: 'conversations:import',
+        repeated: 'ids',
         streamsBody: true,
         takesBytes: true,
         errors: [
@@ -49,8 +51,9 @@ function addImport(api: Api, { longshore }: RouteParts): void {
       schema: {
         summary: 'Import a conversation',
         description:
-          'The body is the `.tar.gz` of an export. The conversation exists when all of it was read, with a transcript that is believed as it is; nothing runs again. Only the same archive with the same `conversationId` may be sent again.',
+          'The body is the `.tar.gz` of an export. The conversation exists when all of it was read, with a transcript that is believed as it is; nothing runs again. Only the same archive with the same `conversationId`, or the same `Idempotency-Key`, may be sent again.',
         tags: ['conversations'],
+        headers: z.looseObject(idempotencyHeader),
         querystring: z.strictObject({
           agent: z.string().optional().meta({ description: 'Default: the agent with the id that the archive names' }),
           user: z.string().optional().meta({ description: 'For whom. Default: the user that the archive names' }),
@@ -61,11 +64,13 @@ function addImport(api: Api, { longshore }: RouteParts): void {
         response: { 201: z.object({ conversationId, report }), ...refusals },
       },
     },
-    async ({ caller, query: { files = 'true', ...named }, raw }, reply) => {
+    async ({ caller, headers, query: { files = 'true', ...named }, raw }, reply) => {
       const user = ownUser(caller, named.user);
       const tenant = tenantFor(caller, named.tenant);
-      const options = withoutUndefined({ ...named, user, tenant, files: files === 'true' });
-      const { chat, report: made } = await longshore.import(receiveBody(raw), options);
+      // The body is not compared: another archive is refused, since the conversation exists.
+      const ids = named.conversationId === undefined ? repeatableIds(parts, caller, headers, 'imports') : undefined;
+      const options = withoutUndefined({ ...named, user, tenant, files: files === 'true', ...(ids && { conversationId: ids.id('conv') }) });
+      const { chat, report: made } = await parts.longshore.import(receiveBody(raw), options);
       return reply
         .code(201)
         .header('location', `/v1/conversations/${encodeURIComponent(chat.id)}`)

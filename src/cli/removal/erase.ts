@@ -13,7 +13,7 @@ import type { Desk } from '../sandbox/with-sandboxes.ts';
 
 const CLOSE_MS = 120_000;
 const REMAINS =
-  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, sandboxes that were opened without a conversation or taken over by one of another user, what the conversations have written into the memory of the tenant or an agent, without the user, what plugins keep for a whole tenant, in values and in files, or elsewhere, and copies in backups and logs.';
+  'What remains: sums of what the model calls used and cost, without the user, rows of the audit log with the ids of the conversations and schedules, and of the user where the user has acted or answered by name, sandboxes that were opened without a conversation or taken over by one of another user, what the conversations have written into the memory of the tenant or an agent, without the user, what plugins keep for a whole tenant, in values and in files, or elsewhere, and copies in backups and logs.';
 
 export async function erase(cli: Cli, { config, store, sandboxes }: Desk, user: UserOfTenant, yes: boolean): Promise<void> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
@@ -48,7 +48,7 @@ function tell(cli: Cli, { left, histories, ...removed }: Erased): void {
   printFact(cli, `Removed: ${summary(removed)}.`);
   const why = {
     open: 'it did not close: start a worker',
-    elsewhere: 'its sandbox or a snapshot of it is on another host, and its worker removes what it can within minutes',
+    elsewhere: 'its sandbox is on another host, whose worker removes both within minutes',
   };
   for (const one of left) printFact(cli, `${one.conversationId} is left: ${why[one.why]}. Then run this again.`);
   for (const id of histories) printFact(cli, `Temporal still lists ${id}: it was asked to remove it, and has not done so yet.`);

@@ -30,8 +30,8 @@ export interface ImportParts {
   agent: (id: string) => Promise<Agent>;
   /** How the conversation will begin. */
   statusOf: (agent: Agent, start: ImportedStart) => ConversationStatus;
-  /** Starts its workflow, after `complete` has made its row one that is used. */
-  start: (start: ImportedStart & { imported: { from: ImportedFrom; complete: () => Promise<void> } }) => Promise<unknown>;
+  /** Starts its workflow, after `complete` has made its row one that is used. False: it was one before. */
+  start: (start: ImportedStart & { imported: { from: ImportedFrom; complete: () => Promise<boolean> } }) => Promise<unknown>;
 }
 
 const GIVE = 'Give a file that an export has written';
@@ -60,7 +60,10 @@ export async function importConversation(
     const { closing, hosts, store } = parts;
     const work = { closing, hosts, store, archive, place, about, agent, tenantId: status.tenantId, withFiles };
     const { report, sandboxId } = await readParts(work);
-    const complete = () => store.imports.complete(place, { status, report, ...(sandboxId !== undefined && { sandboxId }) });
+    const complete = async () => {
+      await store.imports.complete(place, { status, report, ...(sandboxId !== undefined && { sandboxId }) });
+      return true;
+    };
     await parts.start({ ...start, imported: { from, complete } });
     return { conversationId, report };
   } catch (error) {
@@ -80,7 +83,7 @@ async function repeated(
   const known = await parts.store.imports.get(conversationId);
   const isSame = known?.digest === digest && known.tenantId === tenantId && known.userId === user;
   if (!isSame || !known.report) throw failure('CONVERSATION_EXISTS', { conversationId });
-  await parts.start({ ...start, imported: { from: known.from, complete: async () => undefined } });
+  await parts.start({ ...start, imported: { from: known.from, complete: async () => false } });
   return { conversationId, report: known.report };
 }
 

@@ -17,12 +17,20 @@ const REVOKE = `with changed as (
     update api_keys set revoked_at = coalesce(revoked_at, now()) where key_id = $1 and ($2::text is null or tenant_id = $2) returning ${COLUMNS}
   ), noted as (${insertAudit({ ...AUDITED, action: 'key.revoke', details: "json_build_object('name', name)", source: '$3' })})
   select * from changed`;
-/** The old key ends after the overlap, or when it would end anyway. The new one is made for as long as the old one was. */
-const ROTATE = `with old as (
+/**
+ * The old key ends after the overlap, or when it would end anyway. The new one is made for as long as the old one was: where that was rotated before, such as by a
+ * request whose answer was lost, it ends early, and the newest key that was made in its place says how long.
+ */
+const ROTATE = `with recursive old as (
     select * from api_keys where key_id = $1 and revoked_at is null and (expires_at is null or expires_at > now()) and ($2::text is null or tenant_id = $2) for update
+  ), line as (
+    select key_id, expires_at - created_at as lifetime, 0 as number from old
+    union all
+    select made.key_id, made.expires_at - made.created_at, line.number + 1 from line
+      join audit_log a on a.target = line.key_id and a.action = 'key.rotate' join api_keys made on made.key_id = a.details->>'newKeyId'
   ), changed as (
     insert into api_keys (key_id, tenant_id, name, scopes, secret_sha256, expires_at)
-    select $3, tenant_id, name, scopes, $4, now() + (expires_at - created_at) from old returning ${COLUMNS}
+    select $3, tenant_id, name, scopes, $4, now() + (select lifetime from line order by number desc limit 1) from old returning ${COLUMNS}
   ), ended as (
     update api_keys set expires_at = least(api_keys.expires_at, now() + $5::float8 * interval '1 millisecond') from old
     where api_keys.key_id = old.key_id returning api_keys.expires_at as old_expires_at

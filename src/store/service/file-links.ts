@@ -28,7 +28,7 @@ export interface FileLink {
   tenantId: string;
   conversationId: string;
   sandboxId: string;
-  /** Id of the key that made it, or `oidc:` and the subject of a token. */
+  /** Id of the key that made it, or `oidc:` with tenant and user of a token. */
   keyId: string;
   kind: 'download' | 'upload';
   path: string;

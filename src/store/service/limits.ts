@@ -52,18 +52,18 @@ export function createLimitRows({ database }: { database: Database }): LimitRows
       return rows.map(({ subject, limits, updated_at: at }) => ({ ...readSubject(subject), limits, updatedAt: at.toISOString() }));
     },
     async find(subjects) {
-      const rows = await database.query<{ subject: string; limits: Limits }>('limits.find', FIND, [subjects.map(textOf)]);
+      const rows = await database.query<{ subject: string; limits: Limits }>('limits.find', FIND, [subjects.map(subjectText)]);
       const found = new Map(rows.map(({ subject, limits }) => [subject, limits]));
-      return subjects.map((subject) => found.get(textOf(subject)));
+      return subjects.map((subject) => found.get(subjectText(subject)));
     },
     async set(subject, limits, by) {
-      if (Object.keys(limits).length === 0) await database.query('limits.remove', REMOVE, [textOf(subject), sourceText(by)]);
-      else await database.query('limits.set', SET, [textOf(subject), toJsonText(limits), sourceText(by)]);
+      if (Object.keys(limits).length === 0) await database.query('limits.remove', REMOVE, [subjectText(subject), sourceText(by)]);
+      else await database.query('limits.set', SET, [subjectText(subject), toJsonText(limits), sourceText(by)]);
     },
     async count(subjects) {
-      const rows = await database.query<CountRow>('limits.count', COUNT, [subjects.map(textOf)]);
+      const rows = await database.query<CountRow>('limits.count', COUNT, [subjects.map(subjectText)]);
       const counted = new Map(rows.map((row) => [row.subject, { requests: row.requests, secondsLeft: row.seconds_left }]));
-      return subjects.map((subject) => counted.get(textOf(subject)) ?? { requests: 1, secondsLeft: 1 });
+      return subjects.map((subject) => counted.get(subjectText(subject)) ?? { requests: 1, secondsLeft: 1 });
     },
     async running(tenantId) {
       const [row] = await database.query<{ running: number }>('limits.running', RUNNING, [tenantId]);
@@ -72,7 +72,7 @@ export function createLimitRows({ database }: { database: Database }): LimitRows
   };
 }
 
-function textOf(subject: Subject): string {
+export function subjectText(subject: Subject): string {
   return 'tenant' in subject ? `tenant:${subject.tenant}` : `key:${subject.key}`;
 }
 

@@ -28,7 +28,7 @@ export interface PreviewLink {
   tenantId: string;
   conversationId: string;
   port: number;
-  /** Id of the key that made it, or `oidc:` and the subject of a token. */
+  /** Id of the key that made it, or `oidc:` with tenant and user of a token. */
   keyId: string;
   expiresAt: Date;
 }

@@ -1,5 +1,7 @@
+import { keyIdOfToken } from '../../contracts/api-key.ts';
 import { createMedia } from '../conversation/media.ts';
 import type { Database } from '../database/database.ts';
+import { subjectText } from './limits.ts';
 import { addUsageDays, callsByDay } from './usage-sql.ts';
 
 /** How long closed conversations of a tenant are kept. */
@@ -13,8 +15,8 @@ export interface TenantRetention {
 export interface RemovalRows {
   /** Marks some conversations that are closed for as long as their tenant's retention, or `defaultMs` (undefined: for ever), and returns their ids. */
   claim(defaultMs: number | undefined, limit: number): Promise<string[]>;
-  /** Marks a conversation, if it is closed. */
-  begin(conversationId: string): Promise<boolean>;
+  /** Marks a conversation, if it is closed. `heldMs`: so long, no worker goes on with it; an import that is not complete ends at once. */
+  begin(conversationId: string, heldMs?: number): Promise<boolean>;
   /** Ids of the marked ones. */
   begun(limit: number): Promise<string[]>;
   /** Takes the mark away from a conversation that turned out to be in use, and keeps it for another retention. */
@@ -26,8 +28,10 @@ export interface RemovalRows {
   finish(conversationId: string): Promise<boolean>;
   /** How much there is of a user; `entries`: values that plugins keep about the user outside of conversations. */
   userData(tenantId: string, userId: string): Promise<{ conversations: number; open: number; entries: number }>;
-  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, and the user's id in the usage of removed conversations, too. */
+  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, the count of the user's requests, and the user's id in the usage of removed conversations, too. */
   removeUserEntries(tenantId: string, userId: string): Promise<number>;
+  /** Removes what removals at the same time have left: entries that only they read, and tokens of users whose last conversations they were. */
+  sweep(): Promise<void>;
   retentions(): Promise<TenantRetention[]>;
   /** `undefined`: the tenant has the setting of the workers. */
   setRetention(tenantId: string, keepMs: number | null | undefined): Promise<void>;
@@ -41,8 +45,11 @@ const CLAIM = `update conversations set removing_at = clock_timestamp() where co
       and greatest(c.updated_at, c.asked_at) < clock_timestamp() - interval '1 ms' * (case when r.tenant_id is null then $1::float8 else r.keep_ms end)
     order by c.updated_at limit $2 for update of c skip locked
   ) returning conversation_id`;
-const BEGIN = `update conversations set removing_at = least(removing_at, clock_timestamp()) where conversation_id = $1 and state = 'closed' returning 1`;
-/** The mark of an import that goes on is in the future. */
+const BEGIN = `update conversations c set removing_at = case
+    when $2::float8 = 0 or exists (select from imports i where i.conversation_id = c.conversation_id and i.report is null) then least(removing_at, clock_timestamp())
+    else clock_timestamp() + $2 * interval '1 ms' end
+  where conversation_id = $1 and state = 'closed' returning 1`;
+/** The marks of an import that goes on and of what is erased are in the future. */
 const BEGUN = 'select conversation_id from conversations where removing_at <= statement_timestamp() order by removing_at limit $1';
 const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
 /**
@@ -81,6 +88,16 @@ const FINISH = `with gone as (
     ${addUsageDays(callsByDay('model_calls join gone using (conversation_id)'))}
   )
   select used.tenant_id, used.digests from gone left join used on true`;
+/** Forks of a conversation read its entries from the same place on, so that those behind the last one that is read are read no more. */
+const SWEEP = `with recursive holders (holder_id) as (
+    (select holder_id from kept_entries order by holder_id limit 1)
+    union all
+    select (select k.holder_id from kept_entries k where k.holder_id > holders.holder_id order by k.holder_id limit 1) from holders where holder_id is not null
+  ), unread as (
+    delete from kept_entries k using holders
+    where k.holder_id = holders.holder_id and k.seq > coalesce((select max(p.to_seq) from transcript_parts p where p.holder_id = holders.holder_id), -1)
+  )
+  delete from mcp_tokens m where not exists (select from conversations c where c.tenant_id = m.tenant_id and c.user_id = m.user_id)`;
 const USER_DATA = `select count(*)::int as conversations, (count(*) filter (where state <> 'closed'))::int as open,
   (select count(*)::int from plugin_store where tenant_id = $1 and user_id = $2 and conversation_id is null) as entries
   from conversations where tenant_id = $1 and user_id = $2`;
@@ -89,6 +106,7 @@ const REMOVE_ENTRIES = `with erased as (update request_answers set body = null w
   named as (delete from usage_days where tenant_id = $1 and user_id = $2 returning *),
   signed_out as (delete from mcp_tokens where tenant_id = $1 and user_id = $2),
   waiting as (delete from mcp_sign_ins where tenant_id = $1 and user_id = $2),
+  requests as (delete from request_counts where subject = $3),
   nameless as (${addUsageDays("select tenant_id, day, agent_id, '' as user_id, model, calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced from named")})
   delete from plugin_store where tenant_id = $1 and user_id = $2 returning 1`;
 const SET = `insert into tenant_retention (tenant_id, keep_ms) values ($1, $2) on conflict (tenant_id) do update set keep_ms = excluded.keep_ms`;
@@ -102,7 +120,7 @@ export function createRemoval({ database }: { database: Database }): RemovalRows
     (await database.query<{ conversation_id: string }>(name, sql, values)).map((row) => row.conversation_id);
   return {
     claim: (defaultMs, limit) => ids('removal.claim', CLAIM, [defaultMs ?? null, limit]),
-    begin: async (conversationId) => (await database.query('removal.begin', BEGIN, [conversationId])).length > 0,
+    begin: async (conversationId, heldMs = 0) => (await database.query('removal.begin', BEGIN, [conversationId, heldMs])).length > 0,
     begun: (limit) => ids('removal.begun', BEGUN, [limit]),
     async cancel(conversationId) {
       await database.query('removal.cancel', CANCEL, [conversationId]);
@@ -118,7 +136,13 @@ export function createRemoval({ database }: { database: Database }): RemovalRows
       const [row] = await database.query<typeof sum>('removal.userData', USER_DATA, [tenantId, userId]);
       return row ?? sum;
     },
-    removeUserEntries: async (tenantId, userId) => (await database.query('removal.removeUserEntries', REMOVE_ENTRIES, [tenantId, userId])).length,
+    async removeUserEntries(tenantId, userId) {
+      const values = [tenantId, userId, subjectText({ key: keyIdOfToken(tenantId, userId) })];
+      return (await database.query('removal.removeUserEntries', REMOVE_ENTRIES, values)).length;
+    },
+    async sweep() {
+      await database.query('removal.sweep', SWEEP, []);
+    },
     async retentions() {
       const sql = 'select tenant_id, keep_ms::float8 as keep_ms from tenant_retention order by tenant_id';
       const rows = await database.query<{ tenant_id: string; keep_ms: number | null }>('removal.retentions', sql, []);

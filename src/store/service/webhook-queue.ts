@@ -1,4 +1,5 @@
-import type { Database } from '../database/database.ts';
+import type { WebhookAttempt } from '../../contracts/webhook.ts';
+import type { Database, SqlValue } from '../database/database.ts';
 import { toEvent, type EventRow } from '../database/event-row.ts';
 import type { NewAttempt, WebhookRows, WebhookTask } from './webhook-rows.ts';
 
@@ -32,21 +33,29 @@ const NEXT = `select h.tenant_id as owner, h.url, h.secret, case when h.old_secr
   where h.webhook_id = $1 and h.sender = $2 and h.state = 'active'`;
 
 /** Notes an attempt at a delivery that is still there: the endpoint or the conversation may have been removed meanwhile. */
-const NOTE = `insert into webhook_attempts (webhook_id, tenant_id, conversation_id, seq, type, took_ms, outcome, status, problem, retry_at)
+const note = ({
+  outcome = '$5',
+  retryAt = 'null::timestamptz',
+} = {}) => `insert into webhook_attempts (webhook_id, tenant_id, conversation_id, seq, type, took_ms, outcome,
+    status, problem, retry_at)
   select d.webhook_id, d.tenant_id, d.conversation_id, d.seq, (select type from events e where e.conversation_id = d.conversation_id and e.seq = d.seq),
-    $3, $4, $5, $6, now() + $7::float8 * interval '1 millisecond'
+    $3, ${outcome}, $4, $6, ${retryAt}
   from webhook_deliveries d where d.delivery_id = $2 and d.webhook_id = $1`;
 const DELIVERED = `with sent as (update webhook_deliveries set delivered_at = clock_timestamp() where delivery_id = $2),
     healthy as (update webhooks set failures = 0, failing_since = null where webhook_id = $1 and failures > 0)
-  ${NOTE}`;
+  ${note()}`;
+/** A failure says nothing about an endpoint that was changed or enabled during the attempt. */
+const AS_TRIED = `webhook_id = $1 and state = 'active' and url = $7 and failures = $8::integer`;
 /** A minute after the time of the next attempt, another sender is started if none has made it. */
-const FAILED = `with failing as (
+const FAILED = `with changed as (
     update webhooks set failures = failures + 1, failing_since = coalesce(failing_since, now()),
-      due_at = now() + $7::float8 * interval '1 millisecond' + interval '1 minute' where webhook_id = $1 and state = 'active'
-  ) ${NOTE}`;
-const DISABLE = `with disabled as (
-    update webhooks set state = 'disabled', why = $8, failures = failures + 1, failing_since = coalesce(failing_since, now()) where webhook_id = $1 and state = 'active'
-  ) ${NOTE}`;
+      due_at = now() + $9::float8 * interval '1 millisecond' + interval '1 minute' where ${AS_TRIED} returning 1
+  ), noted as (${note({ retryAt: `case when exists (select from changed) then now() + $9::float8 * interval '1 millisecond' end` })})
+  select 1 from changed`;
+const DISABLE = `with changed as (
+    update webhooks set state = 'disabled', why = $9, failures = failures + 1, failing_since = coalesce(failing_since, now()) where ${AS_TRIED} returning 1
+  ), noted as (${note({ outcome: `case when exists (select from changed) then $5 else 'failed' end` })})
+  select 1 from changed`;
 const SWEEP = `with old_attempts as (
     delete from webhook_attempts where attempt_id in (
       select attempt_id from webhook_attempts where at < now() - $1::float8 * interval '1 millisecond' limit 5000
@@ -77,15 +86,15 @@ type Queue = Pick<WebhookRows, 'claimDue' | 'begin' | 'next' | 'delivered' | 'fa
 
 /** What a sender works with. */
 export function createWebhookQueue(database: Database): Queue {
-  const note = ({ webhookId, deliveryId, tookMs, status, problem }: NewAttempt, outcome: string, retryMs: number | null) => [
+  const noted = ({ webhookId, deliveryId, tookMs, status, problem }: NewAttempt, outcome: WebhookAttempt['outcome']) => [
     webhookId,
     deliveryId,
     Math.round(tookMs),
-    outcome,
     status ?? null,
+    outcome,
     problem ?? null,
-    retryMs,
   ];
+  const changed = async (name: string, sql: string, values: SqlValue[]) => (await database.query(name, sql, values)).length > 0;
   return {
     claimDue: async () => (await database.query<{ webhook_id: string }>('webhooks.due', DUE, [])).map((row) => row.webhook_id),
     begin: async (webhookId, sender) => (await database.query('webhooks.begin', BEGIN, [webhookId, sender])).length > 0,
@@ -94,14 +103,10 @@ export function createWebhookQueue(database: Database): Queue {
       return row && toTask(row);
     },
     async delivered(attempt, outcome) {
-      await database.query('webhooks.delivered', DELIVERED, note(attempt, outcome, null));
+      await database.query('webhooks.delivered', DELIVERED, noted(attempt, outcome));
     },
-    async failed(attempt, retryMs) {
-      await database.query('webhooks.failed', FAILED, note(attempt, 'failed', retryMs));
-    },
-    async disable(attempt, why) {
-      await database.query('webhooks.disable', DISABLE, [...note(attempt, 'disabled', null), why]);
-    },
+    failed: (attempt, { url, failures }, retryMs) => changed('webhooks.failed', FAILED, [...noted(attempt, 'failed'), url, failures, retryMs]),
+    disable: (attempt, { url, failures }, why) => changed('webhooks.disable', DISABLE, [...noted(attempt, 'disabled'), url, failures, why]),
     async rest(webhookId, sender) {
       await database.query('webhooks.rest', REST, [webhookId, sender]);
     },

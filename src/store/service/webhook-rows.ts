@@ -77,8 +77,10 @@ export interface WebhookRows {
    */
   next(webhookId: string, sender: string, maxBytes: number): Promise<WebhookTask | undefined>;
   delivered(attempt: NewAttempt, outcome: 'delivered' | 'dropped'): Promise<void>;
-  failed(attempt: NewAttempt & { problem: string }, retryMs: number): Promise<void>;
-  disable(attempt: NewAttempt & { problem: string }, why: string): Promise<void>;
+  /** Says when the endpoint is tried again. False when it was changed or enabled since `tried` was read: then only the attempt is noted. */
+  failed(attempt: NewAttempt & { problem: string }, tried: Pick<WebhookTask, 'url' | 'failures'>, retryMs: number): Promise<boolean>;
+  /** Disables the endpoint. False as with `failed`. */
+  disable(attempt: NewAttempt & { problem: string }, tried: Pick<WebhookTask, 'url' | 'failures'>, why: string): Promise<boolean>;
   /** Says that nothing waits: events that come are due at once. */
   rest(webhookId: string, sender: string): Promise<void>;
   /** Removes some old attempts and deliveries, and those of removed endpoints; the number of them. */

@@ -11,7 +11,7 @@ import { removeConversation, type RemovalParts } from './remove-conversation.ts'
 
 export interface ErasureParts extends RemovalParts {
   store: Pick<Store, 'audit' | 'conversations' | 'memory' | 'removal' | 'sandboxes' | 'snapshots'>;
-  sandboxes: Pick<Sandboxes, 'hostId' | 'destroy' | 'removeSnapshot'>;
+  sandboxes: Pick<Sandboxes, 'destroy' | 'removeSnapshot'>;
   longshore: Pick<Longshore, 'close' | 'schedules'>;
   histories: Histories;
   by: AuditSource;
@@ -31,7 +31,7 @@ export interface Erased {
   entries: number;
   /** Files that agents kept between conversations. */
   memory: number;
-  /** Conversations that did not close, or whose sandbox or snapshot is on another host. The command has to be repeated for them. */
+  /** Conversations that did not close, or whose sandbox is on another host. The command has to be repeated for them. */
   left: { conversationId: string; why: 'open' | 'elsewhere' }[];
   /** Conversations and schedules that Temporal still lists. */
   histories: string[];
@@ -39,6 +39,8 @@ export interface Erased {
 
 const PAGE = 50;
 const POLL_MS = 100;
+/** Workers, which leave histories alone, go on with what an interrupted erasure has begun when it is not repeated for so long. */
+const HELD_MS = 86_400_000;
 
 /** Removes what belongs to a user. Each step may be repeated: what an interruption leaves is found by the next run. */
 export async function eraseUser(parts: ErasureParts, user: UserOfTenant): Promise<Erased> {
@@ -48,7 +50,7 @@ export async function eraseUser(parts: ErasureParts, user: UserOfTenant): Promis
   const schedules = await schedulesOf(parts, user);
   const histories: string[] = [];
   for (const id of schedules) {
-    await parts.longshore.schedules.delete(id);
+    await deleteSchedule(parts, id);
     if (!(await parts.histories.removeRunsOf(id))) histories.push(id);
   }
   const left: Erased['left'] = [];
@@ -64,11 +66,21 @@ export async function eraseUser(parts: ErasureParts, user: UserOfTenant): Promis
   // Last, since an open conversation may write until it has closed.
   const memory = await store.memory.eraseUser(user.tenantId, user.userId);
   const entries = await store.removal.removeUserEntries(user.tenantId, user.userId);
+  await store.removal.sweep();
   return { conversations, schedules: schedules.length, entries, memory, left, histories };
 }
 
 export async function schedulesOf({ longshore }: Pick<ErasureParts, 'longshore'>, { tenantId, userId }: UserOfTenant): Promise<string[]> {
   return (await longshore.schedules.list()).filter(({ tenant, user }) => tenant === tenantId && user === userId).map(({ id }) => id);
+}
+
+async function deleteSchedule({ longshore }: ErasureParts, id: string): Promise<void> {
+  try {
+    await longshore.schedules.delete(id);
+  } catch (error) {
+    // Another caller has deleted it since the list was read.
+    if (!isFailure(error, 'SCHEDULE_NOT_FOUND')) throw error;
+  }
 }
 
 async function page({ store }: ErasureParts, user: UserOfTenant, left: Erased['left']): Promise<ConversationRow[]> {
@@ -79,18 +91,26 @@ async function page({ store }: ErasureParts, user: UserOfTenant, left: Erased['l
 async function eraseConversation(parts: ErasureParts, row: ConversationRow, listed: string[]): Promise<'removed' | 'open' | 'elsewhere'> {
   const { store, histories } = parts;
   const { conversationId, status } = row;
+  // A round of a worker may remove it in this very moment.
+  const isGone = async () => (await store.conversations.stateOf(conversationId)) === undefined;
   if (row.state !== 'closed' && !(await close(parts, row))) return 'open';
-  if (!(await store.removal.begin(conversationId))) return 'open';
+  // Before the conversation and its sandbox, without which nothing says whose they are.
+  await removeSnapshots(parts, conversationId);
+  if (!(await store.removal.begin(conversationId, HELD_MS))) return (await isGone()) ? 'removed' : 'open';
   if (!(await hasEnded(parts, conversationId))) {
     await store.removal.cancel(conversationId);
     return 'open';
   }
-  if (!(await removeSnapshots(parts, conversationId))) return 'elsewhere';
   const own = await histories.remove(conversationId);
   const starter = !status.scheduledBy || (await histories.removeRunsOf(status.scheduledBy.scheduleId, status.scheduledBy.at));
   if (!own || !starter) listed.push(conversationId);
   // The row goes last: a run that was interrupted finds the rest by it.
-  return (await removeConversation(parts, conversationId)) === 'removed' ? 'removed' : 'elsewhere';
+  const end = await removeConversation(parts, conversationId);
+  if (end === 'removed' || (await isGone())) return 'removed';
+  if (end === 'kept') return 'open';
+  // A worker of its host goes on.
+  await store.removal.begin(conversationId);
+  return 'elsewhere';
 }
 
 /** Closes it and waits; its worker ends the running turn and releases the sandbox. */
@@ -121,12 +141,9 @@ async function hasEnded({ workflows, closeMs }: ErasureParts, conversationId: st
   return true;
 }
 
-/** Snapshots with a name outlive a sandbox, but not its user's data. False when one has its files on another host. */
-async function removeSnapshots({ store, sandboxes }: ErasureParts, conversationId: string): Promise<boolean> {
+/** Snapshots with a name outlive a sandbox, but not its user's data. Their own hosts remove the volumes. */
+async function removeSnapshots({ store, sandboxes }: ErasureParts, conversationId: string): Promise<void> {
   const sandbox = await store.sandboxes.ofConversation(conversationId);
-  if (!sandbox) return true;
-  const snapshots = await store.snapshots.list({ sandboxId: sandbox.sandboxId });
-  const here = snapshots.filter(({ hostId }) => sandboxes.hostId === undefined || hostId === sandboxes.hostId);
-  for (const { snapshotId } of here) await sandboxes.removeSnapshot(snapshotId);
-  return here.length === snapshots.length;
+  if (!sandbox) return;
+  for (const { snapshotId } of await store.snapshots.list({ sandboxId: sandbox.sandboxId })) await sandboxes.removeSnapshot(snapshotId);
 }

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { archiveOf } from '../../e2e/export/make-archive.ts';
 import { install, type Installation } from '../../e2e/support.ts';
 import { startApi, type TestApi } from '../support.ts';
 
@@ -118,15 +119,22 @@ test('input to a command is a stream that cannot be compared, and is refused wit
 test('every POST that changes something takes an Idempotency-Key', () => {
   const { paths = {} } = services[0].api.swagger() as unknown as { paths?: Record<string, { post?: { parameters?: { name: string }[] } }> };
   const without = Object.entries(paths).filter(([, { post: route }]) => route && !route.parameters?.some(({ name }) => name === 'idempotency-key'));
-  // The messages of a chat have ids, and requests to plugins those of their senders; the codec changes nothing; an import has an id of its own; input to a command
-  // is refused with a key.
-  const none = [
-    '/api/chat',
-    '/codec/decode',
-    '/codec/encode',
-    '/plugin-webhooks/{token}',
-    '/v1/conversations/import',
-    '/v1/conversations/{id}/commands/{execId}/stdin',
-  ];
+  // The messages of a chat have ids, and requests to plugins those of their senders; the codec changes nothing; input to a command is refused with a key.
+  const none = ['/api/chat', '/codec/decode', '/codec/encode', '/plugin-webhooks/{token}', '/v1/conversations/{id}/commands/{execId}/stdin'];
   expect(without.map(([path]) => path).toSorted()).toEqual(none);
+});
+
+test('an import that is repeated with its key makes one conversation, and another archive is refused', async () => {
+  const headers = { ...(await services[0].key(['conversations:import'], 'north')), 'idempotency-key': 'import-1' };
+  const archive = await archiveOf([{ role: 'user', content: [{ type: 'text', text: 'Ahoy.' }] }], [], { agentId: 'scripted' });
+  const other = await archiveOf([], [], { agentId: 'scripted', exportedAt: '2027-02-01T09:00:00.000Z' });
+  const send = async (at: number, bytes: Buffer) => {
+    const answer = await fetch(`${services[at]!.url}/v1/conversations/import?files=false`, { method: 'POST', headers, body: new Uint8Array(bytes) });
+    return { status: answer.status, said: (await answer.json()) as { conversationId?: string; code?: string } };
+  };
+  const first = await send(0, archive);
+  expect(first.status).toBe(201);
+  expect(await send(1, archive)).toEqual(first);
+  expect(await send(1, other)).toMatchObject({ status: 409, said: { code: 'CONVERSATION_EXISTS' } });
+  await installation.longshore.close(first.said.conversationId ?? '');
 });

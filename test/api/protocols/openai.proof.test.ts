@@ -94,6 +94,9 @@ test('a request that is repeated with its Idempotency-Key is one message', async
   expect(third.data.choices[0]?.message.content).toBe('Ahoy.\n\nI have looked.');
   const entries = await installation.longshore.transcript(names[0]!);
   expect(entries.filter(({ entry }) => entry.role === 'user')).toHaveLength(1);
+  // The same key for another user is another request, which is not given the answer of the first.
+  const other = client.chat.completions.create({ model: 'talker', messages: say('Ahoy.'), user: 'user-2' }, options);
+  await expect(other).rejects.toMatchObject({ status: 404, code: 'CONVERSATION_NOT_FOUND' });
 }, 180_000);
 
 test('a chat of which a request has made no more than the row goes on with the next request', async () => {

@@ -102,8 +102,9 @@ test('an endpoint is due when events wait, once in a minute; one that fails is d
   await newConversation(store, { tenantId });
   expect([await isDue(), await isDue()]).toEqual([true, false]);
   await store.webhooks.begin(webhookId, 'test');
-  const { deliveryId = '' } = (await store.webhooks.next(webhookId, 'test', 1000))?.delivery ?? {};
-  await store.webhooks.failed({ webhookId, deliveryId, tookMs: 2, status: 500, problem: 'it answered 500' }, 5_000);
+  const task = (await store.webhooks.next(webhookId, 'test', 1000))!;
+  const { deliveryId = '' } = task.delivery ?? {};
+  expect(await store.webhooks.failed({ webhookId, deliveryId, tookMs: 2, status: 500, problem: 'it answered 500' }, task, 5_000)).toBe(true);
   expect(await store.webhooks.get(webhookId)).toMatchObject({ failures: 1, waiting: 1, failingSince: expect.any(String) });
   expect(await isDue()).toBe(false);
   // A new address is tried at once.
@@ -143,4 +144,32 @@ test('an event that is too large comes without its data, and one that retention 
   await sql('delete from events where conversation_id = $1 and seq = 2', [conversationId]);
   const removed = await store.webhooks.next(webhookId, 'test', 1000);
   expect(removed?.delivery).toEqual({ deliveryId: large?.delivery?.deliveryId, conversationId, seq: 2 });
+});
+
+test('the failure of an attempt neither delays nor disables an endpoint that was changed or enabled meanwhile', async () => {
+  const { webhookId, tenantId } = await newWebhook();
+  await newConversation(store, { tenantId });
+  await store.webhooks.begin(webhookId, 'test');
+  const next = async () => (await store.webhooks.next(webhookId, 'test', 1000))!;
+  const attempt = { webhookId, deliveryId: (await next()).delivery?.deliveryId ?? '', tookMs: 2, problem: 'no answer' };
+  expect(await store.webhooks.failed(attempt, await next(), 5_000)).toBe(true);
+  for (const change of [{ url: 'http://b.example' }, { state: 'active' }] as const) {
+    const before = await next();
+    expect(before.failures).toBe(1);
+    const changed = await store.webhooks.change(webhookId, change, BY);
+    expect(await store.webhooks.failed(attempt, before, 3_600_000)).toBe(false);
+    expect(await store.webhooks.disable({ ...attempt, status: 410 }, before, 'it is gone')).toBe(false);
+    expect(await store.webhooks.get(webhookId)).toEqual(changed);
+    // The sender is woken at once.
+    expect(await store.webhooks.claimDue()).toContain(webhookId);
+    expect(await store.webhooks.failed(attempt, await next(), 5_000)).toBe(true);
+  }
+  const attempts = await store.webhooks.attempts(webhookId, { limit: 3 });
+  expect(attempts.map(({ outcome, retryAt }) => [outcome, retryAt !== undefined])).toEqual([
+    ['failed', true],
+    ['failed', false],
+    ['failed', false],
+  ]);
+  expect(await store.webhooks.disable({ ...attempt, status: 410 }, await next(), 'it is gone')).toBe(true);
+  expect(await store.webhooks.get(webhookId)).toMatchObject({ state: 'disabled', why: 'it is gone', failures: 2 });
 });

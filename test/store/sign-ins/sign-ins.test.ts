@@ -163,3 +163,11 @@ test('the erasure of a user removes the tokens and what waits; retention removes
   }
   expect(await sql('select 1 from mcp_sign_ins')).toEqual([]);
 });
+
+test('tokens of a user without any conversation are removed: of two that went at the same moment, each saw the other', async () => {
+  await sql('truncate mcp_tokens, mcp_sign_ins');
+  await newConversation(store, { userId: 'dora', tenantId: 'north' });
+  for (const tenant of ['north', 'south']) await store.signIns.tokens.put(placeOf('dora', tenant), NEW);
+  await store.removal.sweep();
+  expect((await store.signIns.tokens.list({})).map(({ tenantId, userId }) => `${tenantId} ${userId}`)).toEqual(['north dora']);
+});

@@ -86,7 +86,12 @@ export async function lastStart({ store }: Pick<RouteParts, 'store'>, { conversa
 type Tenant = string | undefined;
 
 async function begin(parts: RouteParts, tenant: Tenant, conversationId: string, message: ChatMessage): Promise<string> {
-  return (await start(parts, tenant, conversationId, message)) ?? sendOnce(parts, conversationId, message);
+  try {
+    return (await start(parts, tenant, conversationId, message)) ?? (await sendOnce(parts, conversationId, message));
+  } catch (error) {
+    // Another user has begun it since it was looked for.
+    throw isFailure(error, 'CONVERSATION_EXISTS') ? failure('CONVERSATION_NOT_FOUND', { conversationId }, error) : error;
+  }
 }
 
 /** Another request may have made the row of the chat without its workflow: it starts it in a moment, or has died. */
@@ -119,6 +124,7 @@ async function start(parts: RouteParts, tenant: Tenant, conversationId: string, 
     ...(clientTools && { clientTools }),
     conversationId,
     firstMessage,
+    ofUser: true as const,
     ...(tenant !== undefined && { tenant }),
     ...(closeWhenDone && { closeWhenDone }),
   };

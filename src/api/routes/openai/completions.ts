@@ -112,7 +112,7 @@ async function take(parts: RouteParts, request: FastifyRequest, body: Completion
   }
   const ids = repeatableIds(parts, caller, headers, 'completions') ?? newIds();
   const user = ownUser(caller, body.user ?? undefined);
-  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv')) : await chatNamed(parts, caller, name, user);
+  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv'), user ?? DEFAULT_USER) : await chatNamed(parts, caller, name, user);
   refuseOtherAgent(chat, body.model);
   await requireRoom(parts.store, request);
   const message = { messageId: ids.id('msg'), ...content, ...(clientTools && { clientTools }), agent: body.model, user: user ?? DEFAULT_USER };
@@ -152,9 +152,10 @@ function refuseOtherAgent({ row }: Pick<NamedChat, 'row'>, model: string): void 
   throw failure('INVALID_ARGUMENT', { what: 'body.model', problem: `this conversation is with "${row.agentId}"`, fix: 'Name that, or another conversation' });
 }
 
-/** A conversation that an earlier request with the same Idempotency-Key has made. */
-async function chatOrNew({ store }: RouteParts, conversationId: string): Promise<NamedChat> {
+/** A conversation that an earlier request with the same Idempotency-Key has made. @throws CONVERSATION_NOT_FOUND when that was for another user */
+async function chatOrNew({ store }: RouteParts, conversationId: string, user: string): Promise<NamedChat> {
   const row = await store.conversations.get(conversationId);
+  if (row && row.userId !== user) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
   return { conversationId, ...(row && { row }), isOwn: true };
 }
 
