@@ -176,13 +176,16 @@ test('an edit of a call of code that is refused when its turn has ended leaves a
   expect(world.asked('recordApproval').map(({ event }) => event)).toMatchObject([{ type: 'requested' }, { type: 'resolved', answer: 'deny' }]);
 });
 
-test('a pause now that comes as a new run begins freezes the sandbox', async () => {
-  const world = await stage.start((made) => made.answers.push(asks(toolCall())));
-  await world.untilAsked('finishTurn');
+test('a pause now that waits for the end of a turn after which a new run begins freezes the sandbox', async () => {
+  const goOn = deferred<void>();
+  const world = await stage.start((made) => made.answers.push(asks(toolCall()), async (args) => goOn.promise.then(() => asks()(args))));
+  await world.untilAsked('callModel', 2);
   const first = (await world.handle.describe()).runId;
   // Temporal suggests a new run for a history of 4 MiB.
   const much = 'x'.repeat(1_500_000);
-  for (const name of ['newVersion', 'newVersion', 'pause']) await world.handle.signal(name, { much, mode: 'now' });
+  for (const name of ['newVersion', 'newVersion', 'newVersion', 'pause']) await world.handle.signal(name, { much, mode: 'now' });
+  await world.status();
+  goOn.resolve();
   await until(
     async () => (await world.handle.describe()).runId !== first,
     () => 'no new run has begun',
@@ -208,4 +211,20 @@ test('an edit that is refused when its turn has ended leaves an approval that is
   expect(await answered).toMatchObject({ cause: { type: 'TOOL_ARGUMENTS_INVALID' } });
   await world.untilAsked('finishTurn');
   expect(world.asked('recordApproval').map(({ event }) => event)).toMatchObject([{ type: 'requested' }, { type: 'resolved', answer: 'deny' }]);
+});
+
+test('approvals of code with long arguments, more than fit into one payload, are all asked about', async () => {
+  const call = toolCall();
+  const methods = () => Array.from({ length: 90 }, () => asked({ arguments: { content: 'x'.repeat(15_000) } }));
+  const batches = [methods(), methods()];
+  const world = await stage.start((made) => {
+    made.answers.push(asks(call));
+    made.tool = async () => ({ outcome: 'suspended', calls: batches.shift() ?? [], sandboxTier: 'running' });
+  });
+  const all = until(
+    async () => world.saved?.pendingApprovals.length === 180,
+    () => `${world.saved?.pendingApprovals.length} approvals`,
+  );
+  await Promise.race([all, world.handle.result()]);
+  expect((await world.status()).state).toBe('awaiting-approval');
 });
