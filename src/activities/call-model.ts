@@ -10,7 +10,7 @@ import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ReadMedia } from '../models/media/prompt-media.ts';
 import type { ModelRequest } from '../models/model.ts';
-import { withinInline } from '../common/inline-arguments.ts';
+import { withinInline } from '../common/calls/inline-arguments.ts';
 import { modelName } from '../common/model-name.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { shownEntries } from '../models/context/shown-entries.ts';

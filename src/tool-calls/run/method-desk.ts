@@ -7,7 +7,7 @@ import type { RegisteredTool } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { inTimeOr } from '../../common/in-time.ts';
-import { withinInline } from '../../common/inline-arguments.ts';
+import { withinInline } from '../../common/calls/inline-arguments.ts';
 import { deferred } from '../../common/deferred.ts';
 import { AnswersAhead } from './methods/answers-ahead.ts';
 import type { StoredResult } from './methods/awaited-results.ts';

@@ -1,4 +1,4 @@
-import { fitsInline, inlineLength } from '../../common/inline-arguments.ts';
+import { fitsInline, inlineLength } from '../../common/calls/inline-arguments.ts';
 import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
 import { isQuestion } from '../../contracts/questions/question.ts';

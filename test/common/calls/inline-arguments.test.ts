@@ -1,6 +1,6 @@
-import { MAX_INLINE_IN_ALL, withinInline } from '../../src/common/inline-arguments.ts';
-import { questionTool } from '../../src/contracts/questions/question.ts';
-import { toolCall } from '../workflows/answers.ts';
+import { MAX_INLINE_IN_ALL, withinInline } from '../../../src/common/calls/inline-arguments.ts';
+import { questionTool } from '../../../src/contracts/questions/question.ts';
+import { toolCall } from '../../workflows/answers.ts';
 
 const long = { content: 'x'.repeat(16_000) };
 

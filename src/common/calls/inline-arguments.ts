@@ -1,5 +1,5 @@
-import type { ProposedCall } from '../contracts/activities.ts';
-import { isQuestion } from '../contracts/questions/question.ts';
+import type { ProposedCall } from '../../contracts/activities.ts';
+import { isQuestion } from '../../contracts/questions/question.ts';
 
 /** Of all calls that a workflow is given at once, and of all approvals that wait. Temporal takes 2 MiB, and a character takes up to three bytes. */
 export const MAX_INLINE_IN_ALL = 131_072;
