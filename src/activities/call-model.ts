@@ -10,6 +10,7 @@ import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
 import type { ReadMedia } from '../models/media/prompt-media.ts';
 import type { ModelRequest } from '../models/model.ts';
+import { withinInline } from '../common/calls/inline-arguments.ts';
 import { modelName } from '../common/model-name.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { shownEntries } from '../models/context/shown-entries.ts';
@@ -251,7 +252,7 @@ async function proposeCalls(
     );
   for (const [callId, text] of refusals) await refuse(store, args, parts, callId, text);
   const spoke = entry.parts.some((part) => part.type === 'text' && part.text.trim() !== '');
-  return { outcome: 'answered', calls, usage, spoke };
+  return { outcome: 'answered', calls: withinInline(calls), usage, spoke };
 }
 
 type Judged = { calls: ProposedCall[]; accepted: JsonObject[]; refusals: Map<string, string> };

@@ -18,7 +18,7 @@ export interface ProposedCall extends RunByClient, AllowedCall, TaskCall {
   callId: string;
   /** Full id, `pluginId:toolId`, or the unknown name that the model used. */
   tool: string;
-  /** Absent when over 16 KB. */
+  /** Absent when over 16 KB, or when those of other calls take the room. */
   arguments?: JsonObject;
   /** Hash of tool, arguments and plugin version; an approval is bound to it. */
   hash: string;

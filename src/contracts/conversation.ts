@@ -102,6 +102,8 @@ export interface KeptState extends Pick<AskedByPlugins, 'askedByTasks'> {
 /** State that one run of the workflow passes to the next. */
 export interface CarriedConversation extends KeptState {
   queue: QueuedMessage[];
+  /** How many of these, at the head, came with `interrupt`; absent when there are none. */
+  urgent?: number;
   /** Ids of the newest accepted messages, for deduplication across continue-as-new; at most 200. */
   recentMessages: { messageId: string; turnId: string }[];
   wake?: Wake;
@@ -147,10 +149,7 @@ export interface SendMessageArgs {
   messageId: string;
   /** The text, at most 16 KB; absent when the client has stored it in Postgres under `messageId` (clients always do). */
   text?: string;
-  /**
-   * `queue` (default): after the running turn. `steer`: into the running turn, at its next step. `interrupt`: end the running turn first. `reject`: refuse when
-   * busy.
-   */
+  /** `queue` (default): after the running turn. `steer`: into the running turn, at its next step. `interrupt`: end that first. `reject`: refuse when busy. */
   whenBusy?: WhenBusy;
   /** The answer has to fit the schema that the client has stored with the message. */
   output?: true;
@@ -229,7 +228,7 @@ export interface PendingApproval {
   turnId: string;
   /** Hash of tool, arguments and plugin version. */
   hash: string;
-  /** The arguments, absent when larger than 16 KB (then read the transcript). */
+  /** The arguments, absent when larger than 16 KB, or when those of other approvals take the room (then read the events). */
   arguments?: JsonObject;
   /** Why a person is asked, as text. */
   why: string;

@@ -1,3 +1,4 @@
+import { condition, patched } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
 import { askAgain } from './state/allowed-tools.ts';
@@ -14,6 +15,8 @@ import type { RunningConversation } from './running.ts';
 import { settle, type StepPlace } from './settle.ts';
 import { giveBackPlace } from './turn-place.ts';
 
+/** Patch id. Before it, a turn that was ended did not wait for an answer that was being recorded. */
+const ENDS_AFTER_ANSWERS = 'ends-after-answers';
 const UNATTENDED = 'Denied: this conversation is unattended, so only calls that read and need no approval may run.';
 const EXPIRED = 'No answer in time.';
 const LET_RUN = 'No answer in time; the agent allows such calls then.';
@@ -92,7 +95,16 @@ async function untilAnswered(running: RunningConversation): Promise<void> {
     await rest(running, changed, expiry === undefined ? undefined : { atMs: expiry, summary: 'approval expires' });
     await expire(running, dueApprovals(data, Date.now()));
   }
-  const left = openApprovals(data).filter(({ claimed }) => !claimed);
+  await withdraw(running);
+  const isRecorded = () => openApprovals(data).every(({ claimed }) => !claimed);
+  if (isRecorded() || !patched(ENDS_AFTER_ANSWERS)) return;
+  // Who gives an answer learns whether it counts. One that is refused leaves the approval open.
+  await condition(isRecorded);
+  await withdraw(running);
+}
+
+async function withdraw(running: RunningConversation): Promise<void> {
+  const left = openApprovals(running.data).filter(({ claimed }) => !claimed);
   await Promise.all(left.map((approval) => resolve(running, approval, { answer: 'withdrawn' })));
 }
 

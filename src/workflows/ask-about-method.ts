@@ -1,4 +1,4 @@
-import { condition } from '@temporalio/workflow';
+import { condition, patched } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { askApproval } from './state/approval-state.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
@@ -18,6 +18,9 @@ import { giveBackPlace, regainPlace } from './turn-place.ts';
 export interface Code {
   ended: boolean;
 }
+
+/** Patch id. Before it, an approval whose time was over while an answer was being recorded set one timer after the other. */
+const WAITS_FOR_RECORD = 'waits-for-record';
 
 type QuestionEnd = Pick<SettleCallArgs, 'settlement' | 'message'>;
 
@@ -101,13 +104,18 @@ async function untilClosed(running: RunningConversation, code: Code, approval: A
   const { pending } = approval;
   const isGone = () => mustEnd(running.data) || code.ended;
   const isDecided = () => approval.answer !== undefined || isGone();
+  // An answer that is refused leaves it open.
+  const isRecorded = () => approval.answer !== undefined || !approval.claimed;
   while (!isDecided()) {
     const left = pending.expiresAtMs - Date.now();
     // After the conversation was paused for this approval, it waits without limit.
     if (pending.expiresAtMs === 0) await condition(isDecided);
-    else if (!(await condition(isDecided, Math.max(1, left), { summary: 'approval expires' })) && !approval.claimed) await expire(running, [approval], 'now');
+    else if (await condition(isDecided, Math.max(1, left), { summary: 'approval expires' })) break;
+    else if (!approval.claimed) await expire(running, [approval], 'now');
+    else if (patched(WAITS_FOR_RECORD)) await condition(isRecorded);
   }
   if (approval.answer === undefined && !approval.claimed) await resolve(running, approval, { answer: 'withdrawn' });
   // An earlier answer may still be in the process of being recorded.
-  await condition(() => approval.answer !== undefined || !approval.claimed);
+  await condition(isRecorded);
+  if (approval.answer === undefined && patched(WAITS_FOR_RECORD)) await resolve(running, approval, { answer: 'withdrawn' });
 }

@@ -22,6 +22,7 @@ export async function serveContextWish(running: RunningConversation): Promise<vo
   const wish = data.contextWish;
   if (wish === undefined) return;
   delete data.contextWish;
+  data.changesContext = true;
   try {
     if (wish.undo) return await restoreContext({ conversationId: data.conversationId, requestId: wish.requestId });
     const result = await compact(running, wish.requestId, 'operator', 0);
@@ -29,6 +30,8 @@ export async function serveContextWish(running: RunningConversation): Promise<vo
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     note(running, `The context could not be changed: ${error.cause?.message ?? error.message}`);
+  } finally {
+    delete data.changesContext;
   }
 }
 

@@ -17,11 +17,17 @@ import { exhaustedBudget, pauseForBudget, spentBy } from './state/budget-state.t
 import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './state/conversation-state.ts';
 import { enterPause } from './state/pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
-import { restWhilePaused } from './pause.ts';
+import { beginPause, restWhilePaused } from './pause.ts';
 import { rest } from './rest.ts';
 import { runConversation, type RunningConversation } from './running.ts';
 import { runTurn } from './run-turn.ts';
 
+/** Patch id. Before it, the context could be changed while a rewind was under way. */
+const CONTEXT_AFTER_REWIND = 'context-after-rewind';
+/** Patch id. Before it, a conversation that was closed during a rewind did not wait for its end. */
+const CLOSES_AFTER_REWIND = 'closes-after-rewind';
+/** Patch id. Before it, a pause `now` that came as a new run began froze nothing. */
+const FREEZES_BEFORE_RUN = 'freezes-before-run';
 /** Patch id. Before it, a conversation did not close by itself when the last of its sub-agents ended while it rested. */
 const DONE_AT_REST = 'done-at-rest';
 
@@ -70,6 +76,7 @@ const isToMove = () => workflowInfo().targetWorkerDeploymentVersionChanged;
 async function answerMessages(running: RunningConversation): Promise<void> {
   const { data } = running;
   const mayStart = () => hasWork(data) && !data.rewinding;
+  const mayServe = () => data.contextWish !== undefined && !(data.rewinding && patched(CONTEXT_AFTER_REWIND));
   while (!data.closing && !isDueForNewRun()) {
     await restWhilePaused(running, 'step', isDueForNewRun);
     if (data.paused || data.closing) continue;
@@ -77,7 +84,7 @@ async function answerMessages(running: RunningConversation): Promise<void> {
       closeConversation(data);
       continue;
     }
-    if (data.contextWish) {
+    if (mayServe()) {
       await serveContextWish(running);
       await running.save();
       continue;
@@ -89,7 +96,7 @@ async function answerMessages(running: RunningConversation): Promise<void> {
         () =>
           mayStart() ||
           data.rewound === true ||
-          data.contextWish !== undefined ||
+          mayServe() ||
           data.closing ||
           data.pauseWish !== undefined ||
           isDueForNewRun() ||
@@ -111,7 +118,8 @@ async function answerMessages(running: RunningConversation): Promise<void> {
 async function settleDown(running: RunningConversation, pauses: { isDone(): boolean }): Promise<void> {
   const { data } = running;
   do {
-    enterPause(data, Date.now());
+    if (data.pauseWish?.mode === 'now' && patched(FREEZES_BEFORE_RUN)) await beginPause(running);
+    else enterPause(data, Date.now());
     await running.save();
     await condition(() => allHandlersFinished() && running.isSaved() && pauses.isDone());
   } while (data.pauseWish !== undefined && !data.closing);
@@ -121,6 +129,8 @@ async function settleDown(running: RunningConversation, pauses: { isDone(): bool
 async function endConversation(running: RunningConversation): Promise<void> {
   const { data } = running;
   await running.save();
+  // A rewind wakes the sandbox.
+  if (data.rewinding && patched(CLOSES_AFTER_REWIND)) await condition(() => !data.rewinding);
   await closeSubAgents(running);
   await closeSandbox(running);
   data.closed = true;

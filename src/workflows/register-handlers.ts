@@ -1,4 +1,4 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, patched, setHandler } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
 import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
 import type {
   ResolveApprovalArgs,
@@ -31,6 +31,7 @@ import * as messages from './messages/messages.ts';
 import { newId, type RunningConversation } from './running.ts';
 import {
   checkAnswer,
+  checkBytes,
   checkCharacters,
   checkMessage,
   checkOpen,
@@ -45,6 +46,9 @@ import {
 
 /** Patch id. Before it, a message could join a turn that had ended in the log. */
 const TURN_MAY_HAVE_ENDED = 'turn-may-have-ended';
+
+/** Patch id. Before it, a rewind did not wait for a change of the context, which may be made of what the rewind takes back. */
+const REWINDS_AFTER_CONTEXT = 'rewinds-after-context';
 
 /** Patch id. Before it, a sandbox that a sub-agent left running during a pause was not frozen. */
 const ENDS_IN_PAUSE = 'ends-in-pause';
@@ -66,6 +70,7 @@ function registerUpdates(running: RunningConversation): void {
   setHandler(messages.sendMessage, (args) => receiveMessage(running, args), {
     validator: (args?: Partial<SendMessageArgs>) => {
       checkCharacters(args);
+      checkBytes(args);
       checkOutput(args);
       checkMessage(data, args);
     },
@@ -256,6 +261,7 @@ async function rewind(running: RunningConversation, given: unknown): Promise<Rew
   const { data } = running;
   const args = checkRewind(given);
   if (data.turn) await afterTask();
+  if (data.changesContext && !data.turn && patched(REWINDS_AFTER_CONTEXT)) await condition(() => !data.changesContext);
   checkMayRewind(data);
   const { conversationId, agentId, tenantId } = data;
   data.rewinding = true;

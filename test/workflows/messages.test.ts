@@ -164,3 +164,10 @@ test('search attributes follow the state', async () => {
   );
   expect(await attributes()).toMatchObject({ AwaitingApproval: [false], SandboxTier: ['running'] });
 });
+
+test('a text that takes more bytes than fit into a message typed here is refused', async () => {
+  const world = await stage.start(undefined, {}, false);
+  const refused = { cause: { type: 'MESSAGE_INVALID', message: expect.stringContaining('takes 16386 bytes as JSON') } };
+  await expect(world.send('漢'.repeat(5_462))).rejects.toMatchObject(refused);
+  await expect(world.send('漢'.repeat(5_461))).resolves.toMatchObject({ duplicate: false });
+});

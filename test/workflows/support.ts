@@ -8,7 +8,6 @@ import type {
   CallModelArgs,
   CallModelResult,
   ConversationActivities,
-  EditArgumentsResult,
   ExecuteToolArgs,
   ExecuteToolResult,
 } from '../../src/contracts/activities.ts';
@@ -23,6 +22,7 @@ import { scheduledConversationId, type StartScheduledArgs } from '../../src/cont
 import { loadConfig } from '../../src/platform/config.ts';
 import { loadWorkflowBundle } from '../../src/worker/workflow-bundle.ts';
 import { asks, Command, until, type Answer } from './answers.ts';
+import { Hooks } from './hooks.ts';
 import { WebhookSenders } from './webhook-senders.ts';
 
 export { asks, Command, toolCall, until, untilCancelled, type Answer } from './answers.ts';
@@ -31,7 +31,7 @@ export { followCommand, suspendedBy } from './tool-scripts.ts';
 export type ToolScript = (args: ExecuteToolArgs, world: World) => Promise<ExecuteToolResult>;
 
 /** The world outside one conversation: a scripted model, scripted tools, and a book of all that was asked. */
-export class World {
+export class World extends Hooks {
   readonly conversationId = makeId('conv', Date.now(), Math.random);
   /** The activities as the workflow asked for them. */
   readonly book: { activity: string; args: Record<string, unknown> }[] = [];
@@ -51,9 +51,6 @@ export class World {
   readonly places: PlaceAnswer[] = [];
   tool: ToolScript = async () => ({ outcome: 'finished', isError: false, sandboxTier: 'running' });
   judge: (args: JudgeCallArgs) => Promise<JudgeCallResult> = async () => ({ verdict: 'hand-over', reason: 'Not asked by the test.' });
-  files: ConversationActivities['forkSandbox'] = async () => ({ outcome: 'ready', sandboxTier: 'none' });
-  hold: () => Promise<void> = async () => undefined;
-  edit: EditArgumentsResult = { outcome: 'edited', hash: 'edited' };
   /** Messages in the order in which they were accepted, each once. */
   readonly accepted: (AcceptedMessage & { turnId: string })[] = [];
   /** Model calls that cannot accept their messages now. */
@@ -251,7 +248,7 @@ export class Stage {
         const world = enter('judgeCall', args);
         return await world.judge(args);
       },
-      recordApproval: async (args) => void enter('recordApproval', args),
+      recordApproval: async (args) => enter('recordApproval', args).record(args),
       editArguments: async (args) => enter('editArguments', args).edit,
       acceptMessage: async (args) => enter('acceptMessage', args).accept(args),
       finishTurn: async (args) => {
@@ -270,7 +267,10 @@ export class Stage {
       closeSubAgent: async (args) => (enter('closeSubAgent', args), {}),
       holdSubAgent: async (args) => enter('holdSubAgent', args).hold(),
       keepCheckpoint: async (args) => void enter('keepCheckpoint', args),
-      rewindConversation: async (args) => (enter('rewindConversation', args), { ...args, before: 'cp_before', written: 1, removed: 0, failed: 0 }),
+      rewindConversation: async (args) => (
+        await enter('rewindConversation', args).rewind(),
+        { ...args, before: 'cp_before', written: 1, removed: 0, failed: 0 }
+      ),
       forkSandbox: async (args) => enter('forkSandbox', args).files(args),
       reportEnd: async (args) => void enter('reportEnd', args),
       askForPlace: async (args) => enter('askForPlace', args).places.shift() ?? { outcome: 'counted' },

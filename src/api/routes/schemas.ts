@@ -39,7 +39,7 @@ export const pendingApproval = valuesOf<PendingApproval>(
       tool: z.string(),
       turnId: z.string(),
       hash: z.string().meta({ description: 'Of tool, arguments and version of the plugin; an answer names it' }),
-      arguments: z.record(z.string(), z.json()).optional().meta({ description: 'Absent when they have more than 16 KB: then the transcript has them' }),
+      arguments: z.record(z.string(), z.json()).optional().meta({ description: 'Absent over 16 KB, or 128 KB with those of other approvals: see the events' }),
       why: z.string().meta({ description: 'Why a person is asked' }),
       requestedAtMs: z.number(),
       expiresAtMs: z.number().meta({ description: '0 when it waits without limit' }),

@@ -7,6 +7,7 @@ import type { RegisteredTool } from '../../plugins/registry/registry.ts';
 import type { MethodAnswer, MethodCall } from '../../sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import { inTimeOr } from '../../common/in-time.ts';
+import { withinInline } from '../../common/calls/inline-arguments.ts';
 import { deferred } from '../../common/deferred.ts';
 import { AnswersAhead } from './methods/answers-ahead.ts';
 import type { StoredResult } from './methods/awaited-results.ts';
@@ -116,7 +117,7 @@ export class MethodDesk implements Disposable {
       this.working -= 1;
     }
     if (this.working === 0 && this.closed.signal.aborted) this.quiet.resolve();
-    if (this.working === 0 && this.fresh.length > 0) this.outcome.resolve({ outcome: 'suspended', calls: this.fresh });
+    if (this.working === 0 && this.fresh.length > 0) this.outcome.resolve({ outcome: 'suspended', calls: withinInline(this.fresh) });
   }
 
   /** The code that follows the exec handles an exec that cannot be reached; any other error is retried later. */

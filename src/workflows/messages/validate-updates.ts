@@ -19,6 +19,9 @@ import { judgeMessage, MAX_QUEUED } from '../state/conversation-state.ts';
 import { isObject } from '../../contracts/json.ts';
 
 export const MAX_ID_LENGTH = 200;
+const LONGER = 'Send longer ones with the client or the command line';
+/** Of a text in JSON. */
+const QUOTES = 2;
 const WHEN_BUSY: readonly WhenBusy[] = ['queue', 'steer', 'interrupt', 'reject'];
 const ANSWERS: readonly ApprovalAnswer[] = ['allow', 'allow-once', 'deny'];
 
@@ -58,7 +61,7 @@ function checkText(text: unknown): void {
   if (text.length > MAX_INLINE_ARGUMENTS) {
     throw refusedUpdate('MESSAGE_INVALID', {
       problem: `its text has ${text.length} characters, ${MAX_INLINE_ARGUMENTS} fit into a message typed here`,
-      fix: 'Send longer ones with the client or the command line',
+      fix: LONGER,
     });
   }
 }
@@ -70,6 +73,16 @@ export function checkCharacters(given: unknown): void {
     const problem = typeof value === 'string' ? unstorable(value) : undefined;
     if (problem !== undefined) throw refusedUpdate('MESSAGE_INVALID', { problem: `its ${what} has ${problem}`, fix: 'Leave it out' });
   }
+}
+
+/** Refuses what is too large for the input of the next run, where as many of them wait as may. Only validators call it, for the same reason. */
+export function checkBytes(given: unknown): void {
+  const { text } = flatObject(given, 'MESSAGE_INVALID');
+  if (typeof text !== 'string' || text.length > MAX_INLINE_ARGUMENTS) return;
+  const bytes = new TextEncoder().encode(JSON.stringify(text)).length - QUOTES;
+  if (bytes <= MAX_INLINE_ARGUMENTS) return;
+  const problem = `its text takes ${bytes} bytes as JSON, ${MAX_INLINE_ARGUMENTS} fit into a message typed here`;
+  throw refusedUpdate('MESSAGE_INVALID', { problem, fix: LONGER });
 }
 
 /** Refuses a schema of the answer in the message itself. Only validators call it, for the same reason. */

@@ -12,6 +12,7 @@ import type { Approval, ConversationData } from '../state/conversation-data.ts';
 import { statusOf } from '../state/conversation-status.ts';
 
 const SHOWN_APPROVALS = 6;
+const SHOWN_RUNNING = 12;
 const SHOWN_WAITING = 6;
 const SHOWN_PLAN_BYTES = 2_500;
 const NO_PLAN: ShownPlan = { items: [], total: 0, done: 0 };
@@ -33,7 +34,7 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
   lines.push(...renderOrigin(data, status));
   if (data.forks) lines.push(renderForks(data, data.forks));
   if (data.subAgents.length > 0) lines.push(renderSubAgents(data));
-  if (status.runningCalls.length > 0) lines.push(`Running: ${status.runningCalls.map(({ callId, tool }) => code(`${tool} ${callId}`)).join(', ')}`);
+  if (status.runningCalls.length > 0) lines.push(renderRunning(status.runningCalls));
   if (status.waitingCalls) lines.push(renderWaiting(status.waitingCalls));
   if (status.waitsForPlace) lines.push(renderPlace(status.waitsForPlace));
   if (status.allowedTools) lines.push(renderAllowed(status.allowedTools));
@@ -44,6 +45,12 @@ export function renderDetails(data: ConversationData, nowMs: number): string {
   if (approvals.length > SHOWN_APPROVALS) lines.push(`… and ${approvals.length - SHOWN_APPROVALS} more: query \`pendingApprovals\`.`);
   if (data.serviceUrl !== undefined) lines.push(`In the HTTP API, with a key: ${conversationLink(data, status.conversationId)}`);
   return [...lines, HIDDEN_LINE].join('\n\n');
+}
+
+function renderRunning(calls: ConversationStatus['runningCalls']): string {
+  const shown = calls.slice(0, SHOWN_RUNNING).map(({ callId, tool }) => code(`${tool} ${callId}`));
+  const left = calls.length - shown.length;
+  return `Running: ${shown.join(', ')}${left === 0 ? '' : `, and ${left} more`}`;
 }
 
 function renderAllowed(allowed: AllowedTool[]): string {

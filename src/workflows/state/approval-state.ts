@@ -1,3 +1,4 @@
+import { fitsInline, inlineLength } from '../../common/calls/inline-arguments.ts';
 import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
 import { isQuestion } from '../../contracts/questions/question.ts';
@@ -15,7 +16,8 @@ export function askApproval(data: ConversationData, turnId: string, call: Propos
     tool,
     turnId,
     hash,
-    ...(call.arguments && { arguments: call.arguments }),
+    // All of them are in each status that is saved.
+    ...(call.arguments && fitsInline(call, inlineLength(openApprovals(data).map((open) => open.pending))) && { arguments: call.arguments }),
     why,
     requestedAtMs: nowMs,
     expiresAtMs: timeoutMs > 0 ? nowMs + timeoutMs : 0,
@@ -58,11 +60,11 @@ export function dueApprovals(data: ConversationData, nowMs: number): Approval[] 
   return openApprovals(data).filter(({ claimed, pending }) => !claimed && pending.expiresAtMs > 0 && pending.expiresAtMs <= nowMs);
 }
 
-/** Pauses the conversation because approvals were not answered in time. From then on, they wait without limit. */
+/** Pauses the conversation, unless it is paused, because approvals were not answered in time. From then on, they wait without limit. */
 export function pauseForApprovals(data: ConversationData, due: Approval[], mode: PauseWish['mode'] = 'step'): void {
   for (const { pending } of due) {
     pending.expiresAtMs = 0;
-    data.pauseWish ??= { reason: { by: 'approval', callId: pending.callId, tool: pending.tool }, mode };
+    if (!data.paused) data.pauseWish ??= { reason: { by: 'approval', callId: pending.callId, tool: pending.tool }, mode };
   }
 }
 

@@ -31,7 +31,9 @@ export function countAsked(data: ConversationData, callId: string, asked: Usage 
   if (!asked) return;
   const counted = countedOf(data, callId);
   countTokens(data, asked, counted);
-  countCost(data, { ...asked, ...(typeof asked.costUsd === 'number' && { costUsd: asked.costUsd - (counted.costUsd ?? 0) }) });
+  // An operator may have granted more since an unknown cost was told: it counts again only with another question.
+  const isKnown = asked.costUsd === null && counted.costUsd === null && tokensOf(asked) === tokensOf(counted);
+  if (!isKnown) countCost(data, { ...asked, ...(typeof asked.costUsd === 'number' && { costUsd: asked.costUsd - (counted.costUsd ?? 0) }) });
   if (data.turn) data.turn.asked = { ...data.turn.asked, [callId]: asked };
 }
 
@@ -46,8 +48,14 @@ export function countTasks(data: ConversationData, asked: UsedByTasks | undefine
   data.askedByTasks = asked;
 }
 
-function countTokens(data: ConversationData, asked: Pick<Usage, 'inputTokens' | 'outputTokens'>, counted: Pick<Usage, 'inputTokens' | 'outputTokens'>): void {
-  data.tokensUsed += asked.inputTokens + asked.outputTokens - counted.inputTokens - counted.outputTokens;
+type Tokens = Pick<Usage, 'inputTokens' | 'outputTokens'>;
+
+function countTokens(data: ConversationData, asked: Tokens, counted: Tokens): void {
+  data.tokensUsed += tokensOf(asked) - tokensOf(counted);
+}
+
+function tokensOf({ inputTokens, outputTokens }: Tokens): number {
+  return inputTokens + outputTokens;
 }
 
 function countedOf({ turn }: ConversationData, callId: string): Usage {

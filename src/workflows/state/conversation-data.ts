@@ -134,6 +134,8 @@ export interface ConversationData extends KeptState {
   turn?: Turn;
   /** An operator asks to compact the context, or to undo that. */
   contextWish?: ContextWish;
+  /** Such a wish is being served. */
+  changesContext?: true;
   /** A pause that was requested and has not begun. */
   pauseWish?: PauseWish;
   paused?: PauseReason;

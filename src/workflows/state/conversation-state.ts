@@ -76,6 +76,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     allowances,
     stepsTaken,
     forks,
+    urgent,
   } = data;
   const known = withoutUndefined({
     contextWish,
@@ -93,6 +94,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
   return copy({
     ...kept,
+    ...(urgent > 0 && { urgent }),
     ...(wake && { wake }),
     ...(paused && { paused }),
     ...known,

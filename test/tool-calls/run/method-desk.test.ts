@@ -39,19 +39,22 @@ function deskWith(state: 'interrupted' | 'failed' | 'finished' | 'denied', ofRow
   const desk = new MethodDesk({ ...parts, ...more, hosts, log: pino({ level: 'silent' }) } as unknown as DeskParts);
   return { desk, answers, handle };
 }
-/** A desk whose code calls a tool that only reads. */
-function deskOfReader(runAtOnce: NonNullable<DeskParts['runAtOnce']>) {
+/** A desk whose code calls a tool that only reads, unless `annotations` say otherwise. */
+function deskOfReader(runAtOnce: NonNullable<DeskParts['runAtOnce']>, annotations = { readOnlyHint: true }) {
   const look = defineTool({
     id: 'look',
     description: 'Looks.',
     parameters: { type: 'object' },
-    annotations: { readOnlyHint: true },
+    annotations,
     execute: async () => 'seen',
   });
   const registry = createRegistry([definePlugin({ id: 'lab', tools: [look] })]);
   const agent = { id: 'agent', tools: ['lab:*'], requireApproval: {}, approval: [{ tool: '*', decide: 'allow' }] } as unknown as Agent;
   const args = { callId: 'call_1', agentId: 'agent', openMethods: [] } as unknown as DeskParts['args'];
-  const store = { toolCalls: { get: async () => undefined }, conversations: { get: async () => undefined } } as unknown as DeskParts['store'];
+  const store = {
+    toolCalls: { get: async () => undefined, proposeMethod: async () => true },
+    conversations: { get: async () => undefined },
+  } as unknown as DeskParts['store'];
   return deskWith('finished', {}, { args, store, registry, agents: new Map([['agent', agent]]), runAtOnce });
 }
 /** The same, and the desk has that call. */
@@ -184,4 +187,15 @@ test('the end of a desk ends the calls that run within its attempt, and waits un
   desk.take(handle, { ...look, number: 2 });
   await desk.end();
   expect({ log, answers }).toEqual({ log: ['begun', 'told to end', 'has its row', 'ended'], answers: [] });
+});
+
+test('many calls of code with long arguments are handed to the workflow without those that are too much in all', async () => {
+  const { desk, handle } = deskOfReader(async () => Promise.reject(new Error('nothing runs at once')), { readOnlyHint: false });
+  for (let number = 1; number <= 200; number += 1) {
+    desk.take(handle, { ...CALL, number, tool: 'lab:look', arguments: { content: 'x'.repeat(15_000) }, repeated: false });
+  }
+  const outcome = await desk.suspended;
+  expect(outcome).toMatchObject({ outcome: 'suspended', calls: { length: 200 } });
+  expect(JSON.stringify(outcome).length).toBeLessThan(500_000);
+  desk[Symbol.dispose]();
 });

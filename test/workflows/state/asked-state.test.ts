@@ -78,3 +78,14 @@ test('for a sub-agent, tasks may use nothing, and an earlier version says nothin
   const data = openConversation({ ...input, parent: { conversationId: 'conv_0' } as never });
   expect(tasksMayUse(data, 0)).toEqual({});
 });
+
+test('a cost that is not known, and that is told again after a grant, does not take the grant back', () => {
+  const data = turnWith({ costUsd: 2 });
+  const asked = { inputTokens: 300, outputTokens: 40, costUsd: null };
+  countAsked(data, CALL, asked);
+  grantCost(data, 1);
+  countAsked(data, CALL, asked);
+  expect(budgetLeft(data, 0)).toEqual([{ kind: 'cost', limit: 3, left: 3 }]);
+  countAsked(data, CALL, { ...asked, inputTokens: 310 });
+  expect(budgetLeft(data, 0)).toEqual([{ kind: 'cost', limit: 3, left: 0 }]);
+});

@@ -83,3 +83,14 @@ describe('messages', () => {
     expect(startTurn(data, 0)).toBeUndefined();
   });
 });
+
+test('a message that interrupts goes behind the earlier ones that wait, also in the next run', () => {
+  const data = openConversation({ ...input, firstMessage: { messageId: 'a', turnId: 'turn_a' } });
+  startTurn(data, 0);
+  for (const messageId of ['b', 'c', 'd']) takeMessage(data, { messageId, whenBusy: messageId === 'd' ? 'queue' : 'interrupt' }, `turn_${messageId}`);
+  finishTurn(data, 5, () => 'turn_x');
+  const next = openConversation({ ...input, carried: carryConversation(data) });
+  startTurn(next, 10);
+  takeMessage(next, { messageId: 'e', whenBusy: 'interrupt' }, 'turn_e');
+  expect(next.queue.map(({ messageId }) => messageId)).toEqual(['c', 'e', 'd']);
+});
