@@ -8,7 +8,7 @@ import stat
 import time
 
 from shared.lean_json import encode
-from shared.protocol import Refused, to_bytes
+from shared.protocol import Refused, to_bytes, to_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read_file(fields: Fields, source: int, sink: int) -> Fields:
 def _what_was_read(before: os.stat_result, after: os.stat_result, end: int, ended: bool) -> Fields:
     """A file may be written while it is read. If it only grew, the part that was read is complete; otherwise it has no version, and its reader starts again."""
     is_whole = _version(before) == _version(after) or after.st_size > before.st_size
-    return {'size': end if ended else max(after.st_size, end), 'version': _version(before) if is_whole else ''}
+    return {'size': to_count(end if ended else max(after.st_size, end)), 'version': _version(before) if is_whole else ''}
 
 
 def write_file(fields: Fields, source: int, sink: int) -> Fields:
