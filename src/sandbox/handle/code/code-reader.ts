@@ -1,6 +1,7 @@
 import { isObject, type Json } from '../../../contracts/json.ts';
 import { tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../../protocol/protocol.ts';
+import type { Mask } from '../mask.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/code.ts';
 
 /** `KEPT_TEXT` characters are kept of the head of each stream, and as many of its tail. */
@@ -15,8 +16,10 @@ export interface CodeReader {
 }
 
 /** Reads the lines of an interpreter. The guest may have forged them: what is not valid is left out. Memory and time are bounded. */
-export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}): CodeReader {
+export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}, mask?: Mask): CodeReader {
   const streams = { stdout: createText(), stderr: createText() };
+  // Of a secret that is printed in several parts, each is in a line of its own.
+  const masked = mask && { stdout: mask.stream(), stderr: mask.stream() };
   const values: CodeValue[] = [];
   let valueSize = 0;
   let truncated = false;
@@ -32,6 +35,11 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
       onResult?.(data);
     } else leftOut.values += 1;
   };
+  const give = (stream: 'stdout' | 'stderr', text: string): void => {
+    if (text === '') return;
+    streams[stream].add(text);
+    onOutput?.(stream, text);
+  };
   const take = (line: Buffer): void => {
     const message = tryParseForeign(line.toString());
     if (message === undefined) leftOut.bytes += line.length;
@@ -42,9 +50,9 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
         return;
       case 'stdout':
       case 'stderr': {
+        const stream = message['type'];
         const text = textOf(message['text']);
-        streams[message['type']].add(text);
-        onOutput?.(message['type'], text);
+        give(stream, masked ? masked[stream].push(Buffer.from(text)).toString() : text);
         return;
       }
       case 'result':
@@ -60,6 +68,7 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
   return {
     push: createLineSplitter(take, (bytes) => (leftOut.bytes += bytes)),
     end() {
+      for (const stream of ['stdout', 'stderr'] as const) give(stream, masked?.[stream].end().toString() ?? '');
       const { stdout, stderr } = streams;
       return {
         stdout: stdout.text(),
