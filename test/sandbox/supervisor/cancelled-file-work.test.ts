@@ -29,7 +29,7 @@ const cancel = (channel: number) => encodeFrame(FRAMES.cancel, channel, '');
 async function lockStore(): Promise<void> {
   const store = join(supervisor.directory, 'checkpoints');
   mkdirSync(store);
-  lock = spawn('flock', [store, 'sh', '-c', 'echo locked; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  lock = spawn('bash', ['-c', 'exec flock "$0" sh -c "echo locked; read -r _"', store], { stdio: ['pipe', 'pipe', 'inherit'] });
   await once(lock.stdout!, 'data');
 }
 

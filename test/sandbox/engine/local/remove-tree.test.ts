@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { createDirectories } from '../../../../src/sandbox/engine/local/directories.ts';
 import { guestDirectory } from '../../../../src/sandbox/engine/local/guest-user.ts';
 
+const USER = '--reuid=65534 --regid=65534 --clear-groups';
+
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'longshore-remove-'));
@@ -33,12 +35,15 @@ test('files of a user without special rights are removed, although it may not ch
     await removeTree(process.argv[1]);`;
   const place = join(root, 'place');
   execFileSync('bash', ['-c', 'mkdir -p "$0"/modules/m && touch "$0"/modules/m/file && chmod 500 "$0"/modules/m "$0"/modules && chmod 777 "$0/.."', place]);
-  const user = ['--reuid=65534', '--regid=65534', '--clear-groups'];
   execFileSync('chown', ['-R', '65534:65534', place]);
-  const { stderr, status } = spawnSync('setpriv', [...user, process.execPath, '--import', 'tsx', '--input-type=module', '-e', program, place], {
-    encoding: 'utf8',
-    env: { PATH: process.env['PATH'], TMPDIR: root, HOME: root },
-  });
+  const { stderr, status } = spawnSync(
+    'bash',
+    ['-c', `exec setpriv ${USER} -- "$@"`, 'bash', process.execPath, '--import', 'tsx', '--input-type=module', '-e', program, place],
+    {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], TMPDIR: root, HOME: root },
+    },
+  );
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
   expect(existsSync(place)).toBe(false);
 });
