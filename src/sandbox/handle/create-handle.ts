@@ -11,7 +11,7 @@ import { attachPty, openPty } from './commands/terminals.ts';
 import { createTransfers } from './files/transfers.ts';
 import { whenThereIsRoom } from './commands/when-there-is-room.ts';
 import { watchFiles } from './files/watch-files.ts';
-import type { MaskedConnection } from './with-secrets.ts';
+import type { MaskedConnection } from './secrets/with-secrets.ts';
 import type { SandboxCheckpoints } from '../api/checkpoints.ts';
 import type { CheckpointDifferences } from '../api/differences.ts';
 import type { CommandResult, ExecInfo, RunOptions, StartOptions } from '../api/commands.ts';

@@ -1,5 +1,5 @@
 import { createHandle } from '../../../src/sandbox/handle/create-handle.ts';
-import { withSecrets } from '../../../src/sandbox/handle/with-secrets.ts';
+import { withSecrets } from '../../../src/sandbox/handle/secrets/with-secrets.ts';
 import { LocalSupervisor } from './local-supervisor.ts';
 
 const SECRET = 'pässwörd-4711-shut';

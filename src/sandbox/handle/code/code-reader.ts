@@ -1,7 +1,7 @@
 import { isObject, type Json } from '../../../contracts/json.ts';
 import { tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../../protocol/protocol.ts';
-import type { Mask } from '../mask.ts';
+import type { Mask } from '../secrets/mask.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/code.ts';
 
 /** `KEPT_TEXT` characters are kept of the head of each stream, and as many of its tail. */

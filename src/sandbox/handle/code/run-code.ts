@@ -9,7 +9,7 @@ import { createCodeReader, type CodeReader } from './code-reader.ts';
 import { toRun } from '../commands/command-words.ts';
 import { contextExec, contextInfo, contextName, programOf } from './context-names.ts';
 import { followCalls } from '../commands/follow-calls.ts';
-import type { Mask } from '../mask.ts';
+import type { Mask } from '../secrets/mask.ts';
 import { exitOf, type Exit } from '../commands/exit-of.ts';
 
 type CodeOperations = Pick<WorkerHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;

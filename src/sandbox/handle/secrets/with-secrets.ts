@@ -1,5 +1,5 @@
 import { createMask, type Mask } from './mask.ts';
-import type { ExecEnd, ExecPreview, FollowOptions, WorkingConnection } from '../protocol/supervisor-connection.ts';
+import type { ExecEnd, ExecPreview, FollowOptions, WorkingConnection } from '../../protocol/supervisor-connection.ts';
 
 /** `mask`: of the secrets; absent where there are none. It is for what is put together of the output only later. */
 export type MaskedConnection = WorkingConnection & { mask?: Mask };
