@@ -56,6 +56,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       for (let redirects = 0; ; redirects += 1) {
         await checkHop(hop, hosts, policy);
         const response = await send(hop, await (agent ??= openAgent(policy, timeoutMs)), signal);
+        await checkStatus(response, hop.url);
         if (answers === 'dropped') return await dropBody(response, maxBytes);
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
         if (location === null || init.redirect === 'manual') return await readAll(response, hop.url, maxBytes, redirects > 0);
@@ -160,6 +161,13 @@ function nextHop(from: Hop, status: number, location: string): Hop {
   if (keeps) return { ...from, url, headers };
   headers.delete('content-type');
   return { url, method: 'GET', headers, body: undefined };
+}
+
+/** Node.js reads any three digits, and a `Response` cannot be made of all of them. */
+async function checkStatus({ status, body }: UndiciResponse, { origin }: URL): Promise<void> {
+  if (status >= 200 && status <= 599) return;
+  await body?.cancel();
+  throw failure('NETWORK_FAILED', { target: origin, problem: `its answer has the status ${status}, which HTTP does not have` });
 }
 
 async function readAll(response: UndiciResponse, url: URL, maxBytes: number, redirected: boolean): Promise<Response> {

@@ -90,6 +90,12 @@ describe('requests', () => {
     expect(seen[0]!.headers).toMatchObject({ host: `good.example:${port}`, 'x-own': 'yes', 'content-type': 'text/plain;charset=UTF-8' });
   });
 
+  test.each(['read', 'dropped'] as const)('an answer whose status no response can have is a failed request (%s)', async (answers) => {
+    answer = (_request, response) => response.socket!.end('HTTP/1.1 999 Go away\r\ncontent-length: 2\r\n\r\nno');
+    const problem = 'its answer has the status 999, which HTTP does not have';
+    await expect(guarded({ answers })(`http://good.example:${port}/`)).rejects.toMatchObject({ code: 'NETWORK_FAILED', values: { problem } });
+  });
+
   test('a host that is listed with capitals is the same host', async () => {
     answer = (_request, response) => response.end('hello');
     expect((await guarded({ hosts: [`Good.Example:${port}`] })(`http://GOOD.example:${port}/`)).status).toBe(200);

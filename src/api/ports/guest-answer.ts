@@ -18,6 +18,7 @@ interface Asked {
 
 /** Time for the head of an answer, after all of the request was sent. */
 const HEAD_MS = 120_000;
+const LEAST_STATUS = 100;
 
 /** A request over a connection to a guest. Node.js writes it and reads its answer: a guest may answer anything. */
 export function requestOver({ connection, method, path, headers }: Asked): ClientRequest {
@@ -32,7 +33,12 @@ export async function answerTo(sent: ClientRequest, of: { port: number; sandboxI
   let timer: NodeJS.Timeout | undefined;
   try {
     return await new Promise<GuestAnswer>((resolve, reject) => {
-      sent.once('response', (answer: IncomingMessage) => resolve({ answer }));
+      sent.once('response', (answer: IncomingMessage) => {
+        const { statusCode = 0 } = answer;
+        // Node.js reads any three digits, and writes no status below this.
+        if (statusCode < LEAST_STATUS) sent.destroy(failure('PORT_FAILED', { ...of, problem: `its status is ${statusCode}, which HTTP does not have` }));
+        else resolve({ answer });
+      });
       sent.once('upgrade', (answer: IncomingMessage, _connection: Duplex, head: Buffer) => resolve({ answer, upgraded: { head } }));
       sent.once('finish', () => {
         timer = setTimeout(() => sent.destroy(failure('PORT_FAILED', { ...of, problem: `none came within ${HEAD_MS / 1000} s` })), HEAD_MS);

@@ -11,6 +11,7 @@ import { attachPty, openPty } from './commands/terminals.ts';
 import { createTransfers } from './files/transfers.ts';
 import { whenThereIsRoom } from './commands/when-there-is-room.ts';
 import { watchFiles } from './files/watch-files.ts';
+import type { MaskedConnection } from './secrets/with-secrets.ts';
 import type { SandboxCheckpoints } from '../api/checkpoints.ts';
 import type { CheckpointDifferences } from '../api/differences.ts';
 import type { CommandResult, ExecInfo, RunOptions, StartOptions } from '../api/commands.ts';
@@ -26,7 +27,7 @@ const DEFAULT_PREVIEW_BYTES = 16 * 1024;
 type Input = NonNullable<RunOptions['stdin']>;
 
 /** Makes a sandbox handle of a connection. The handle does not wake the sandbox; the connection has to do that. */
-export function createHandle(direct: WorkingConnection, sandboxId: string, options: { previewBytes?: number } = {}): WorkerHandle {
+export function createHandle(direct: MaskedConnection, sandboxId: string, options: { previewBytes?: number } = {}): WorkerHandle {
   const connection = whenThereIsRoom(direct);
   const previewBytes = options.previewBytes ?? DEFAULT_PREVIEW_BYTES;
   const toResult = (execId: string, end: ExecEnd): CommandResult => {
@@ -77,7 +78,7 @@ export function createHandle(direct: WorkingConnection, sandboxId: string, optio
     forget: (execId) => connection.forget(execId),
     ...files,
     ...createTransfers(connection, files),
-    ...createCodeOperations(connection, sandboxId),
+    ...createCodeOperations(connection, sandboxId, direct.mask),
     ...createServerOperations(connection, sandboxId),
     ...checkpointsOf(connection),
     runTool: async (request, tool) => toResult(tool.execId, await runToolInSandbox(connection, request, tool)),

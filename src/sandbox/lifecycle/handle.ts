@@ -1,7 +1,7 @@
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { createHandle } from '../handle/create-handle.ts';
 import type { SupervisorConnection, WorkingConnection } from '../protocol/supervisor-connection.ts';
-import { withSecrets } from '../handle/with-secrets.ts';
+import { withSecrets } from '../handle/secrets/with-secrets.ts';
 import type { WorkerHandle } from '../api/sandbox.ts';
 import type { DockerContext } from './base/docker-context.ts';
 

@@ -1,4 +1,4 @@
-import { createMask } from '../../../src/sandbox/handle/mask.ts';
+import { createMask } from '../../../src/sandbox/handle/secrets/mask.ts';
 
 const mask = createMask(['sesame-4711', 'abab', 'x', 'quo"ted\nsecond line']);
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { writeWhole } from '../../../platform/place-whole.ts';
 import { guestDirectory, guestUser, makeGuestHome, removeGuestFiles } from './guest-user.ts';
 import type { ProcessIdentity } from './processes.ts';
+import { removeTree } from './remove-tree.ts';
 
 /** What the local backend stores about a sandbox's container: its directory, its volume and its labels. */
 export interface LocalContainer {
@@ -102,7 +103,7 @@ async function removeWhole(directory: string, waste: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  await rm(gone, { recursive: true, force: true, maxRetries: 3 });
+  await removeTree(gone);
 }
 
 async function readJson<T>(file: string): Promise<T | undefined> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { userInfo } from 'node:os';
@@ -7,6 +7,7 @@ import { failure } from '../../../contracts/errors.ts';
 import { isReachable } from '../../../platform/is-reachable.ts';
 import { mustRun } from '../../../platform/run-command.ts';
 import { ensureOwnDirectory } from '../../../platform/own-path.ts';
+import { removeTree } from './remove-tree.ts';
 
 /** The user that the processes of a sandbox run as. */
 export interface GuestUser {
@@ -72,7 +73,7 @@ export async function makeGuestHome(directory: string, { uid, gid }: GuestUser):
 }
 
 export async function removeGuestFiles(directory: string): Promise<void> {
-  if (isRoot()) await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  if (isRoot()) await removeTree(directory);
 }
 
 function isRoot(): boolean {

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withLock } from '../../../platform/lock.ts';
@@ -6,6 +5,7 @@ import type { Engine } from '../engine.ts';
 import type { Directories, LocalContainer, Started } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
 import { continueAll, killAll, sendSignal, processStateOf, stopAllMarked } from './processes.ts';
+import { removeTree } from './remove-tree.ts';
 import { codeDirectory, methodsSocket, startSupervisor } from './supervisor.ts';
 
 const STOP_POLLS = 200;
@@ -58,7 +58,7 @@ export function createMoves({ directories, root, searchPath }: MoveParts): Pick<
       await locked(found.name, async () => {
         if (!(await directories.place(found.id))) return;
         await killAll(found.directory);
-        for (const path of [codeDirectory(found), methodsSocket(found)]) await rm(path, { recursive: true, force: true });
+        for (const path of [codeDirectory(found), methodsSocket(found)]) await removeTree(path);
         await directories.removePlace(found);
       });
     },

@@ -1,6 +1,7 @@
 import { isObject, type Json } from '../../../contracts/json.ts';
 import { tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../../protocol/protocol.ts';
+import type { Mask } from '../secrets/mask.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/code.ts';
 
 /** `KEPT_TEXT` characters are kept of the head of each stream, and as many of its tail. */
@@ -15,8 +16,8 @@ export interface CodeReader {
 }
 
 /** Reads the lines of an interpreter. The guest may have forged them: what is not valid is left out. Memory and time are bounded. */
-export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}): CodeReader {
-  const streams = { stdout: createText(), stderr: createText() };
+export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'onOutput' | 'onResult'> = {}, mask?: Mask): CodeReader {
+  const streams = createStreams(onOutput, mask);
   const values: CodeValue[] = [];
   let valueSize = 0;
   let truncated = false;
@@ -41,12 +42,8 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
         executionCount = typeof message['count'] === 'number' ? message['count'] : undefined;
         return;
       case 'stdout':
-      case 'stderr': {
-        const text = textOf(message['text']);
-        streams[message['type']].add(text);
-        onOutput?.(message['type'], text);
-        return;
-      }
+      case 'stderr':
+        return streams.push(message['type'], textOf(message['text']));
       case 'result':
         return takeValue(message['data'], line.length);
       case 'ended':
@@ -60,7 +57,7 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
   return {
     push: createLineSplitter(take, (bytes) => (leftOut.bytes += bytes)),
     end() {
-      const { stdout, stderr } = streams;
+      const { stdout, stderr } = streams.end();
       return {
         stdout: stdout.text(),
         stderr: stderr.text(),
@@ -97,6 +94,26 @@ function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: (bytes: n
       counted = pendingBytes;
       pending = [];
     }
+  };
+}
+
+type StreamName = 'stdout' | 'stderr';
+
+/** What the code prints. Of a secret that is printed in several parts, each is in a line of its own: these are masked together. */
+function createStreams(onOutput: RunCodeOptions['onOutput'], mask: Mask | undefined) {
+  const texts = { stdout: createText(), stderr: createText() };
+  const masked = mask && { stdout: mask.stream(), stderr: mask.stream() };
+  const give = (stream: StreamName, text: string): void => {
+    if (text === '') return;
+    texts[stream].add(text);
+    onOutput?.(stream, text);
+  };
+  return {
+    push: (stream: StreamName, text: string) => give(stream, masked ? masked[stream].push(Buffer.from(text)).toString() : text),
+    end() {
+      for (const stream of ['stdout', 'stderr'] as const) give(stream, masked?.[stream].end().toString() ?? '');
+      return texts;
+    },
   };
 }
 

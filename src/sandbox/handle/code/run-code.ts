@@ -9,6 +9,7 @@ import { createCodeReader, type CodeReader } from './code-reader.ts';
 import { toRun } from '../commands/command-words.ts';
 import { contextExec, contextInfo, contextName, programOf } from './context-names.ts';
 import { followCalls } from '../commands/follow-calls.ts';
+import type { Mask } from '../secrets/mask.ts';
 import { exitOf, type Exit } from '../commands/exit-of.ts';
 
 type CodeOperations = Pick<WorkerHandle, 'runCode' | 'interruptCode' | 'restartCode' | 'codeContexts'>;
@@ -27,7 +28,7 @@ const START_POLL_MS = 20;
  * A piece of code is an exec, so that it is run once, journalled and re-attached like any command. With a context, this exec only sends the code to the
  * context's process, which is another exec.
  */
-export function createCodeOperations(connection: WorkingConnection, sandboxId: string): CodeOperations {
+export function createCodeOperations(connection: WorkingConnection, sandboxId: string, mask?: Mask): CodeOperations {
   const runOnce = async (code: string, options: RunCodeOptions, execId: string): Promise<CodeResult> => {
     const { language } = options;
     const started = {
@@ -43,7 +44,7 @@ export function createCodeOperations(connection: WorkingConnection, sandboxId: s
     if (context && !options.asStarted) await ensureContext(connection, context);
     const run: ExecSpec['run'] = context ? { program: 'call', argv: [contextName(context)] } : { program: programOf(language) };
     const spec: ExecSpec = { ...started, run, maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'open' };
-    return runInterpreted(connection, sandboxId, spec, { code, language, ...(context && settingOf(options)) }, options);
+    return runInterpreted({ connection, sandboxId, mask }, spec, { code, language, ...(context && settingOf(options)) }, options);
   };
   return {
     async runCode(code, given: RunCodeOptions) {
@@ -122,8 +123,14 @@ function settingOf({ cwd, env }: RunCodeOptions): { cwd?: string; env?: Record<s
   return { ...(cwd !== undefined && { cwd }), ...(env && { env }) };
 }
 
-async function runInterpreted(connection: WorkingConnection, sandboxId: string, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
-  const reader = createCodeReader(options);
+interface Interpreting {
+  connection: WorkingConnection;
+  sandboxId: string;
+  mask: Mask | undefined;
+}
+
+async function runInterpreted({ connection, sandboxId, mask }: Interpreting, spec: ExecSpec, request: object, options: RunCodeOptions): Promise<CodeResult> {
+  const reader = createCodeReader(options, mask);
   const following = { previewBytes: PROBLEM_BYTES, onStdout: (chunk: Buffer) => reader.push(chunk), ...(options.signal && { signal: options.signal }) };
   const started = options.asStarted ? connection.attach(spec.execId, following) : connection.run(spec, following);
   const running = followCalls(connection, spec.execId, options, started);

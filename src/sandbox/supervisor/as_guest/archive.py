@@ -8,7 +8,7 @@ import stat
 import tarfile
 
 from as_guest.file_content import SparseWriter, write_all, write_atomically
-from shared.protocol import Refused, to_text
+from shared.protocol import Refused, to_count, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Report:
             self._told.append((told, problem[:200]))
 
     def end(self) -> Fields:
-        record: Fields = {'files': self.files, 'bytes': self.bytes, 'failed': self._failed}
+        record: Fields = {'files': self.files, 'bytes': to_count(self.bytes), 'failed': self._failed}
         if self._told:
             record['paths'], record['problems'] = zip(*self._told)
         return record

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
 
 from shared.lean_json import encode
-from shared.protocol import Refused, to_bytes
+from shared.protocol import Refused, to_bytes, to_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _CHUNK = 262144
 _AT_ONCE = 1 << 20
 _BLOCK = 4096
 _ZEROS = bytes(_BLOCK)
+_NOT_REGULAR = 'is not a regular file'
 # The descriptor of the lock that all children share.
 LOCK = 4
 
@@ -28,7 +30,7 @@ def read_file(fields: Fields, source: int, sink: int) -> Fields:
     fd = os.open(to_bytes(fields['path']), os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
-        raise Refused('FILE_FAILED', 'is a directory' if stat.S_ISDIR(status.st_mode) else 'is not a regular file')
+        raise Refused('FILE_FAILED', 'is a directory' if stat.S_ISDIR(status.st_mode) else _NOT_REGULAR)
     if fields['offset']:
         os.lseek(fd, fields['offset'], os.SEEK_SET)
     left = fields['maxBytes']
@@ -43,7 +45,7 @@ def read_file(fields: Fields, source: int, sink: int) -> Fields:
 def _what_was_read(before: os.stat_result, after: os.stat_result, end: int, ended: bool) -> Fields:
     """A file may be written while it is read. If it only grew, the part that was read is complete; otherwise it has no version, and its reader starts again."""
     is_whole = _version(before) == _version(after) or after.st_size > before.st_size
-    return {'size': end if ended else max(after.st_size, end), 'version': _version(before) if is_whole else ''}
+    return {'size': to_count(end if ended else max(after.st_size, end)), 'version': _version(before) if is_whole else ''}
 
 
 def write_file(fields: Fields, source: int, sink: int) -> Fields:
@@ -83,13 +85,27 @@ class Alone:
 def write_part(fields: Fields, source: int, sink: int) -> Fields:
     """One piece of a file that arrives as a stream; the pieces are written to a temporary file in the directory of the target."""
     part = _part_of(_target(fields), fields)
-    flags = os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if fields['offset'] == 0 else 0)
-    fd = os.open(part, flags, 0o600)
+    # Non-blocking, so that opening a named pipe, which the guest may put there, does not wait for its reader.
+    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT if fields['offset'] == 0 else 0)
+    fd = _open_part(part, flags)
     end = _copy(source, SparseWriter(fd, fields['offset']), fields['size'])
     # When the piece ends in a hole, its last byte is written, to give the file its length. Not ftruncate: it would cut off data beyond this piece.
     if os.fstat(fd).st_size < end:
         os.pwrite(fd, b'\0', end - 1)
     return {}
+
+
+def _open_part(part: bytes, flags: int) -> int:
+    try:
+        fd = os.open(part, flags, 0o600)
+    except OSError as error:
+        # A named pipe without a reader.
+        if error.errno == errno.ENXIO:
+            raise Refused('FILE_FAILED', _NOT_REGULAR) from error
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise Refused('FILE_FAILED', _NOT_REGULAR)
+    return fd
 
 
 def commit_parts(fields: Fields, source: int, sink: int) -> Fields:

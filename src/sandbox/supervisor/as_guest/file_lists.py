@@ -8,7 +8,7 @@ import time
 
 from as_guest import patterns
 from as_guest.file_content import write_line
-from shared.protocol import to_bytes, to_text
+from shared.protocol import to_bytes, to_count, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _describe(path: bytes, status: os.stat_result) -> Fields:
     info: Fields = {
         'path': to_text(path),
         'type': {stat.S_IFREG: 'file', stat.S_IFDIR: 'directory', stat.S_IFLNK: 'link'}.get(kind, 'other'),
-        'size': status.st_size,
+        'size': to_count(status.st_size),
         'mode': stat.S_IMODE(status.st_mode),
         'modifiedAt': _timestamp(status.st_mtime_ns),
         'accessedAt': _timestamp(status.st_atime_ns),

@@ -46,7 +46,7 @@ class FileWork:
         held = [] if self._writers is None else self._writers.hold_still()
         try:
             self._spawn(operation, fields, user, home, held)
-        except Refused:
+        except Exception:
             self._let_go_on()
             raise
         channel.handler = self
@@ -76,7 +76,7 @@ class FileWork:
     def on_close(self) -> None:
         """The client has closed the channel: the child must not finish a write without a client."""
         if self._pid:
-            os.kill(self._pid, signal.SIGTERM)
+            self._end_child()
             self._release()
 
     def hold_still(self) -> list[int]:
@@ -85,16 +85,23 @@ class FileWork:
 
     def end_for_disk(self) -> None:
         self._problem = 'the files of the sandbox take up more than they may; remove some'
+        self._end_child()
+
+    def _end_child(self) -> None:
         os.kill(self._pid, signal.SIGTERM)
+        # One that is held still would never end, and its end is waited for.
         os.kill(self._pid, signal.SIGCONT)
 
     def _spawn(self, operation: str, fields: Fields, user: Ids, home: bytes, held: list[int]) -> None:
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._result, result_write = os.pipe()
+        # Until the child has a handler of its own, the one that it inherits from the supervisor would swallow the signal.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         try:
             self._pid = os.fork()
         except OSError as error:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
             for fd in (input_read, self._input, self._output, output_write, self._result, result_write):
                 os.close(fd)
             raise Refused(
@@ -105,6 +112,7 @@ class FileWork:
                 _work((input_read, output_write, result_write), operation, fields, user, home, held)
             finally:
                 os._exit(1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
         for fd in (input_read, output_write, result_write):
             os.close(fd)
         os.set_blocking(self._input, False)
@@ -187,6 +195,7 @@ def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     # When it is ended in the middle, it removes its temporary file.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
     # What does not stop in time is in the middle of a long system call. A file that changes during the work on it is noticed.
     processes.wait_until_still(held, _STOPPING)
     for target, source in zip((_DATA_IN, _DATA_OUT, _RESULT, file_content.LOCK), runner.move_up((*theirs, _LOCK_FILE))):

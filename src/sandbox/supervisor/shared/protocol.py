@@ -21,6 +21,8 @@ FRAMES: dict[str, int] = _TABLES['frames']
 _ID = _TABLES['id']
 _NO_MARKS = str.maketrans('', '', _ID['marks'])
 _RECORDS = _TABLES['records']
+# The largest whole number that each reader of JSON understands alike.
+_LARGEST = 2**53 - 1
 
 
 class Refused(Exception):
@@ -53,6 +55,11 @@ def to_bytes(text: str) -> bytes:
 
 def to_text(data: bytes) -> str:
     return data.decode('utf-8', 'surrogateescape')
+
+
+def to_count(number: int) -> int:
+    """The guest can make files of more bytes than a number of a message can say; such a number means as much or more."""
+    return min(number, _LARGEST)
 
 
 def parse_request(payload: bytes) -> tuple[str, Fields]:
@@ -96,7 +103,7 @@ def _is_text(value: object, field: Fields) -> bool:
 
 
 def _is_integer(value: object, field: Fields) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and field.get('min', 0) <= value <= field.get('max', 2**53 - 1)
+    return isinstance(value, int) and not isinstance(value, bool) and field.get('min', 0) <= value <= field.get('max', _LARGEST)
 
 
 def _is_texts(value: object, field: Fields) -> bool:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -88,3 +89,22 @@ def test_the_port_of_the_supervisor_itself_is_refused(client: Client, loop: Loop
     listener, port = listen('127.0.0.1')
     with closing(listener), pytest.raises(Refused, match='the sandbox uses this port itself'):
         Ports(loop).connect(operation(client, 1), {'port': port}, port)
+
+
+def test_a_server_that_breaks_the_connection_at_once_is_told_and_leaves_its_room_to_others(client: Client, loop: Loop) -> None:
+    listener, port = listen('127.0.0.1')
+    with closing(listener):
+        ports = Ports(loop)
+        ports.connect(operation(client, 1), {'port': port}, 0)
+        accepted, _ = listener.accept()
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        accepted.close()
+    dial: Any = next(iter(ports._open))
+    limit = time.monotonic() + 30
+    # From now on it has neither an error nor a peer, as when it is broken just after it was looked at.
+    while dial._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
+        assert time.monotonic() < limit, 'the connection is not broken'
+    [(kind, number, refused)] = answers(client)
+    assert (kind, number) == ('error', 1)
+    assert refused == {'code': 'PORT_CLOSED', 'problem': 'nothing listens there'}
+    assert ports._open == set()

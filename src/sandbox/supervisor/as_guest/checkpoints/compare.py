@@ -11,7 +11,7 @@ from as_guest.checkpoints.entries import CLOSED, DIRECTORY, FILE, LINK, MODE, OB
 from as_guest.checkpoints.home import Home
 from as_guest.checkpoints.store import Store, now
 from as_guest.file_content import write_all, write_line
-from shared.protocol import to_bytes, to_text
+from shared.protocol import to_bytes, to_count, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Open = Callable[[str, Entry], int]
     Content = Optional[bytes]
 
+# A message has no room for more, and no program can open it by this name. The guest can make it, directory by directory.
+_LONGEST = 8192
 _KINDS = {FILE: 'file', DIRECTORY: 'directory', LINK: 'link', CLOSED: 'closed'}
 
 
@@ -81,6 +83,9 @@ class _Pair:
         problem = ''
         try:
             if self._is_equal(name, before, after):
+                return
+            if len(name) > _LONGEST:
+                self.closed += 1
                 return
             contents = self._read(name, before, self._open_before), self._read(name, after, self._open_after)
         except FileNotFoundError:
@@ -155,7 +160,7 @@ def _told(entry: Entry, content: Content) -> Fields:
     if entry[0] in (FILE, DIRECTORY):
         told['mode'] = entry[MODE]
     if entry[0] == FILE:
-        told['size'] = entry[SIZE] if content is None else len(content)
+        told['size'] = to_count(entry[SIZE]) if content is None else len(content)
         if content is not None:
             told['bytes'] = len(content)
     if entry[0] == LINK:

@@ -9,7 +9,7 @@ from as_guest.checkpoints.content import copy, is_as, is_same, is_too_sparse
 from as_guest.checkpoints.entries import CLOSED, FILE, OBJECT, SIZE, differences, file_entry, is_untouched, without_doubt
 from as_guest.checkpoints.home import Home
 from as_guest.checkpoints.store import Store
-from shared.protocol import Refused, to_bytes, to_text
+from shared.protocol import Refused, to_bytes, to_count, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _create(fields: Fields, store: Store, path: bytes) -> Fields:
 def describe(entries: Entries) -> Fields:
     files = [entry for entry in entries.values() if entry[0] == FILE]
     closed = sum(entry[0] == CLOSED for entry in entries.values())
-    return {'files': len(files), 'bytes': sum(entry[SIZE] for entry in files), 'leftOut': closed}
+    return {'files': len(files), 'bytes': to_count(sum(entry[SIZE] for entry in files)), 'leftOut': closed}
 
 
 def _keep_changes(store: Store, home: Home, limit: int) -> tuple[Entries, int, int]:

@@ -19,9 +19,9 @@ export interface MaskedStream {
   end(): Buffer;
 }
 
-/** Secrets of less than four characters are not masked. A secret is found as it is, in its JSON form, and by its lines of at least eight characters. */
+/** Secrets of less than four characters are not masked. A secret is found as it is, in its JSON forms, and by its lines of at least eight characters. */
 export function createMask(secrets: string[]): Mask {
-  const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), ...secret.split('\n').filter((line) => line.length >= 2 * SHORTEST)]);
+  const forms = secrets.flatMap((secret) => [secret, ...jsonFormsOf(secret), ...secret.split('\n').filter((line) => line.length >= 2 * SHORTEST)]);
   const patterns = [...new Set(forms)].filter((form) => form.length >= SHORTEST).map((form) => Buffer.from(form));
   const all = (bytes: Buffer): Buffer => maskAll(bytes, patterns);
   const text = (plain: string): string => (patterns.length === 0 ? plain : all(Buffer.from(plain)).toString());
@@ -39,6 +39,12 @@ export function createMask(secrets: string[]): Mask {
     },
     stream: () => createStream(patterns),
   };
+}
+
+/** The second one is Python's, which escapes all characters beyond ASCII. */
+function jsonFormsOf(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  return [json, json.replaceAll(/[\u007F-\uFFFF]/g, (unit) => (unit === '\u007F' ? unit : `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`))];
 }
 
 function createStream(patterns: Buffer[]): MaskedStream {

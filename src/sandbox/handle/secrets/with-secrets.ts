@@ -1,5 +1,8 @@
 import { createMask, type Mask } from './mask.ts';
-import type { ExecEnd, ExecPreview, FollowOptions, WorkingConnection } from '../protocol/supervisor-connection.ts';
+import type { ExecEnd, ExecPreview, FollowOptions, WorkingConnection } from '../../protocol/supervisor-connection.ts';
+
+/** `mask`: of the secrets; absent where there are none. It is for what is put together of the output only later. */
+export type MaskedConnection = WorkingConnection & { mask?: Mask };
 
 /** The guest can read the output of its commands here. */
 const JOURNAL = '/home/.longshore/';
@@ -8,11 +11,12 @@ const JOURNAL = '/home/.longshore/';
  * Adds secrets to the environment of every command and masks them in all output that comes back. They are sent with the command and are not stored anywhere:
  * the journal contains a digest of a command, not its environment.
  */
-export function withSecrets(connection: WorkingConnection, secrets: Record<string, string>): WorkingConnection {
+export function withSecrets(connection: WorkingConnection, secrets: Record<string, string>): MaskedConnection {
   if (Object.keys(secrets).length === 0) return connection;
   const mask = createMask(Object.values(secrets));
   return {
     ...connection,
+    mask,
     run: (spec, follow) => followMasked(mask, follow, (masked) => connection.run({ ...spec, env: { ...secrets, ...spec.env } }, masked)),
     start: (spec) => connection.start({ ...spec, env: { ...secrets, ...spec.env } }),
     attach: (execId, follow) => followMasked(mask, follow, (masked) => connection.attach(execId, masked)),
