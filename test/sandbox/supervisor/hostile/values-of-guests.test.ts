@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LocalSupervisor } from './local-supervisor.ts';
+import { LocalSupervisor } from '../local-supervisor.ts';
 
 /** What a guest can make that no message could hold as it is. */
 let supervisor: LocalSupervisor;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { encodeFrame, FRAMES } from '../../../src/sandbox/protocol/frames.ts';
-import { LocalSupervisor, until } from './local-supervisor.ts';
+import { encodeFrame, FRAMES } from '../../../../src/sandbox/protocol/frames.ts';
+import { LocalSupervisor, until } from '../local-supervisor.ts';
 
 let supervisor: LocalSupervisor;
 let socket: Socket;
