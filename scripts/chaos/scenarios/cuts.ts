@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutOff, lose } from '../faults/break-ways.ts';
+import { FEATURES } from '../kinds/features.ts';
+import { KINDS } from '../kinds/kinds.ts';
 import { measureRecovery, type Recovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
@@ -24,7 +26,12 @@ export const cuts: Scenario = {
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);
     const breaking = breakAtRandom(world, over, say);
-    const { conversations, calls, events } = await play(world, verdict, { lanes: LANES, over, limitMs: CONVERSATION_LIMIT_MS });
+    const { conversations, calls, events } = await play(world, verdict, {
+      lanes: LANES,
+      over,
+      limitMs: CONVERSATION_LIMIT_MS,
+      kinds: { ...KINDS, ...FEATURES },
+    });
     const { outages, drops } = await breaking;
     verdict.add(...(await strangeEffects(world)));
     for (const { what, newMs, oldMs } of outages) {
