@@ -211,6 +211,8 @@ function partReplaced(target: string, text: string): string {
 }
 
 const ANSWER = /^HTTP\/1\.1 (\d{3})[^\r]*\r\n([\s\S]*?)\r\n\r\n([\s\S]*)$/;
+/** Nothing, or what may be the size of a chunk. */
+const SIZE = /^[\da-f]*$/i;
 /** A request whose body never comes is ended by its sender. */
 const PATIENCE_MS = 20_000;
 
@@ -219,9 +221,9 @@ export async function sendRaw(url: string, { method }: Pick<Route, 'method'>, { 
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error(`no answer in ${PATIENCE_MS} ms`)));
-  // Without this, the service would wait for a body that was announced, as it should.
   const isAnnounced = headers.some(([name, value]) => name === 'Transfer-Encoding' && value === 'chunked');
-  const bytes = Buffer.from(body ?? (isAnnounced ? 'no chunk\r\n' : ''), 'utf8');
+  // Without this, the service would wait for a body that was announced, or for the rest of a chunk whose size is this body, as it should.
+  const bytes = Buffer.from(isAnnounced && SIZE.test(body ?? '') ? 'no chunk\r\n' : (body ?? ''), 'utf8');
   const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers.map(([name, value]) => `${name}: ${value}`)];
   const isSized = headers.some(([name]) => name === 'Content-Length' || name === 'Transfer-Encoding');
   if (body !== undefined && !isSized) lines.push(`Content-Length: ${bytes.length}`);
