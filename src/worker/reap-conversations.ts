@@ -2,9 +2,9 @@ import type { WorkflowClient } from '@temporalio/client';
 import { proposeLeft } from '../activities/step/propose-left.ts';
 import { fateOf } from '../client/temporal/fate-of.ts';
 import type { Agent } from '../contracts/agent.ts';
-import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import { isGone } from '../sandbox/api/is-gone.ts';
 import type { ConversationStatus } from '../contracts/conversation.ts';
 import type { SubAgentCalls } from '../tool-calls/dependencies.ts';
 import { NOTHING, tellOfEnd } from '../tool-calls/run/sub-agents.ts';
@@ -87,7 +87,7 @@ async function letGoOfSandbox(parts: ConversationReaperParts, conversationId: st
     await letGoOfShared(parts, conversationId);
     if (row && row.state !== 'destroyed') await (keeps ? sandboxes.stop(row.sandboxId) : sandboxes.destroy(row.sandboxId));
   } catch (error) {
-    if (isFailure(error, 'SANDBOX_LOST') || isFailure(error, 'SANDBOX_DESTROYED') || isFailure(error, 'SANDBOX_NOT_FOUND')) return true;
+    if (isGone(error)) return true;
     log.info({ conversationId, err: error }, 'the sandbox of a closed conversation could not be released now');
     return false;
   }

@@ -1,7 +1,7 @@
 import type { WorkflowClient } from '@temporalio/client';
-import { isFailure } from '../../contracts/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Sandboxes } from '../../sandbox/api/host-sandboxes.ts';
+import { isGone } from '../../sandbox/api/is-gone.ts';
 import type { Store } from '../../store/store.ts';
 import { fateOf } from '../../client/temporal/fate-of.ts';
 
@@ -14,8 +14,6 @@ export interface RemovalParts {
 
 /** `kept`: its workflow runs. `later`: its sandbox cannot be destroyed from here now. */
 export type Removal = 'removed' | 'kept' | 'later';
-
-const GONE = ['SANDBOX_LOST', 'SANDBOX_DESTROYED', 'SANDBOX_NOT_FOUND'] as const;
 
 /** Removes a marked conversation with its sandbox. Each step may be repeated: after a crash, the mark leads another worker here. */
 export async function removeConversation(parts: RemovalParts, conversationId: string): Promise<Removal> {
@@ -35,7 +33,7 @@ async function destroySandbox({ store, sandboxes, log }: RemovalParts, conversat
   try {
     await sandboxes.destroy(row.sandboxId);
   } catch (error) {
-    if (GONE.some((code) => isFailure(error, code))) return true;
+    if (isGone(error)) return true;
     log.info({ conversationId, sandboxId: row.sandboxId, err: error }, 'the sandbox of a conversation to be removed could not be destroyed now');
     return false;
   }

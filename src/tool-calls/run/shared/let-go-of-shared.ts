@@ -1,5 +1,5 @@
 import type { Agent } from '../../../contracts/agent.ts';
-import { isFailure } from '../../../contracts/errors.ts';
+import { isGone } from '../../../sandbox/api/is-gone.ts';
 import type { Sandboxes } from '../../../sandbox/api/host-sandboxes.ts';
 import type { Store } from '../../../store/store.ts';
 
@@ -9,7 +9,6 @@ interface Parts {
   agents: ReadonlyMap<string, Agent>;
 }
 
-const GONE = ['SANDBOX_LOST', 'SANDBOX_DESTROYED', 'SANDBOX_NOT_FOUND'] as const;
 const HAS_PROCESSES: ReadonlySet<string> = new Set(['creating', 'running', 'frozen', 'hibernated']);
 
 /**
@@ -26,6 +25,6 @@ export async function letGoOfShared({ store, sandboxes, agents }: Parts, convers
   try {
     await (keeps ? sandboxes.stop(row.sandboxId) : sandboxes.destroy(row.sandboxId));
   } catch (error) {
-    if (!GONE.some((code) => isFailure(error, code))) throw error;
+    if (!isGone(error)) throw error;
   }
 }
