@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import { failure } from '../../contracts/errors.ts';
+import { startRounds } from '../../platform/start-rounds.ts';
 import type { RepeatableRequest, RequestAnswers } from '../../store/service/request-answers.ts';
 import { idempotencyKeyOf } from './idempotency.ts';
 import type { Api } from './route-parts.ts';
@@ -50,8 +51,8 @@ export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
     if (!repeatable) return payload;
     request.repeatable = undefined;
     const isKept = request.routeOptions.config.repeated === 'answer' && typeof payload === 'string';
-    // What was refused or failed may be tried again.
     try {
+      // What was refused or failed may be tried again.
       if (reply.statusCode >= 300) await answers.release(repeatable);
       else await answers.answer(repeatable, reply.statusCode, isKept ? payload : undefined);
     } finally {
@@ -64,14 +65,14 @@ export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
 /** What is added is said to be in progress until it is deleted again. */
 function keepInProgress(api: Api, answers: RequestAnswers): Set<RepeatableRequest> {
   const inProgress = new Set<RepeatableRequest>();
-  const keeping = setInterval(() => {
-    if (inProgress.size === 0) return;
-    answers
-      .keep(inProgress)
-      .catch((error: unknown) => api.log.warn({ err: error }, 'it could not be said that requests with an Idempotency-Key are in progress'));
-  }, KEEP_EVERY_MS);
-  keeping.unref();
-  api.addHook('onClose', async () => clearInterval(keeping));
+  const rounds = startRounds({
+    everyMs: KEEP_EVERY_MS,
+    work: async () => {
+      if (inProgress.size > 0) await answers.keep(inProgress);
+    },
+    onFailure: (error) => api.log.warn({ err: error }, 'it could not be said that requests with an Idempotency-Key are in progress'),
+  });
+  api.addHook('onClose', () => rounds.stop());
   return inProgress;
 }
 
