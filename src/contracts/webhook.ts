@@ -69,14 +69,8 @@ export function webhookQueue(taskQueue: string): string {
 }
 
 /** Conversations have no such id: it has a colon. */
-const SENDER = 'webhook:';
-
 export function webhookWorkflowId(webhookId: string): string {
-  return `${SENDER}${webhookId}`;
-}
-
-export function webhookIdOf(workflowId: string): string {
-  return workflowId.slice(SENDER.length);
+  return `webhook:${webhookId}`;
 }
 
 const MESSAGE = /^evt_(\d{1,10})_([A-Za-z0-9][A-Za-z0-9_~-]{0,127})$/;

@@ -1,5 +1,5 @@
 import type { WorkflowClient } from '@temporalio/client';
-import { webhookIdOf } from '../contracts/webhook.ts';
+import { webhookWorkflowId } from '../contracts/webhook.ts';
 import type { Store } from '../store/store.ts';
 import type { Signal } from './signals.ts';
 
@@ -12,9 +12,9 @@ interface SenderParts {
 
 /** Wakes the senders of webhooks that were removed, so that they end: who removes a webhook, or a tenant with all of its webhooks, may not have reached Temporal. */
 export async function endSenders({ store, workflows, signal, taskQueue }: SenderParts): Promise<void> {
-  const senders = new Map<string, string>();
   const query = `WorkflowType = 'webhookSender' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
-  for await (const { workflowId } of workflows.list({ query })) senders.set(webhookIdOf(workflowId), workflowId);
-  const known = new Set((await store.webhooks.list()).map(({ webhookId }) => webhookId));
-  for (const [webhookId, workflowId] of senders) if (!known.has(webhookId)) await signal(workflowId, 'wake');
+  const senders: string[] = [];
+  for await (const { workflowId } of workflows.list({ query })) senders.push(workflowId);
+  const known = new Set((await store.webhooks.list()).map(({ webhookId }) => webhookWorkflowId(webhookId)));
+  for (const workflowId of senders) if (!known.has(workflowId)) await signal(workflowId, 'wake');
 }
