@@ -23,7 +23,7 @@ PING = json.dumps({'operation': 'ping'}).encode()
 
 
 def listen(address: str, port: int = 0) -> tuple[socket.socket, int]:
-    """A server that accepts connections to this address alone."""
+    """A server that accepts connections to this address alone; without a port, on one that no process has on the other address either."""
     try:
         listener = socket.create_server((address, port), family=FAMILIES[address])
     except OSError as error:
@@ -31,7 +31,20 @@ def listen(address: str, port: int = 0) -> tuple[socket.socket, int]:
             raise
         pytest.skip(f'this machine has no {address}: {error}')
     listener.settimeout(10)
-    return listener, int(listener.getsockname()[1])
+    found = int(listener.getsockname()[1])
+    if port == 0 and address == '::1' and not is_free('127.0.0.1', found):
+        listener.close()
+        return listen(address)
+    return listener, found
+
+
+def is_free(address: str, port: int) -> bool:
+    with socket.socket(FAMILIES[address]) as probe:
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
 
 
 def operation(client: Client, number: int) -> Channel:
