@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Commands that have commands of their own. */
 const GROUPS = /^(?:approvals|hosts|keys|limits|mcp|memory|plugins|retention|sandbox|schedule|sign-ins|skills|template|webhooks)$/;
 
-/** What follows the name of the product in texts that name no command: what keys are derived for, what is told of a command. */
+/** What follows the name of the product in texts that name no command: what keys are derived for, what is said of a command. */
 const NO_COMMAND = /^(?:secret|payload|\$\{ownVersion\(\)\}|…)$/;
 const TOLD = /^says$/;
 

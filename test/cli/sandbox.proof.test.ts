@@ -54,16 +54,18 @@ test('sandboxes are listed by label and state, and shown with whose they are', a
   expect(await line('show', 'sbx_nobody')).toEqual({ code: 1, out: '', err: 'No sandbox "sbx_nobody". List them with: longshore sandbox ls\n' });
 });
 
-test('a command whose output no program reads any more is ended, and the sandbox goes back to its rest', async () => {
-  await line('freeze', id);
-  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', 'exec', id, 'yes a-line-of-output'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env },
-  });
+/** As `longshore sandbox … | head`. */
+async function readOnce(...words: string[]): Promise<void> {
+  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', ...words], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env } });
   const ended = once(child, 'close');
   await once(child.stdout, 'data');
   child.stdout.destroy();
   expect(await ended).toEqual([0, null]);
+}
+
+test('a command whose output no program reads any more is ended, and the sandbox goes back to its rest', async () => {
+  await line('freeze', id);
+  await readOnce('exec', id, 'yes a-line-of-output');
   expect(await stateOf(id)).toBe('frozen');
   await line('wake', id);
   const { handle } = await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant' }, {});
@@ -74,14 +76,7 @@ test('one who follows the output of a command and stops reading leaves the comma
   const { out } = await line('exec', id, '--background', 'yes another-line');
   const execId = out.trim();
   await line('freeze', id);
-  const child = spawn(process.execPath, [await builtCommandLine(), 'sandbox', 'logs', id, execId], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env },
-  });
-  const ended = once(child, 'close');
-  await once(child.stdout, 'data');
-  child.stdout.destroy();
-  expect(await ended).toEqual([0, null]);
+  await readOnce('logs', id, execId);
   expect(await stateOf(id)).toBe('frozen');
   await line('wake', id);
   const { handle } = await parts.sandboxes.open({ sandboxId: id, tenantId: 'tenant' }, {});

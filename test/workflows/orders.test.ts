@@ -156,6 +156,20 @@ test('an answer that is being recorded when its turn is ended counts, and its ca
   expect(world.asked('settleCall')).toMatchObject([{ settlement: 'interrupted' }, { settlement: 'interrupted' }]);
 });
 
+/** The edit of a call is being checked when its turn is interrupted, and is refused then. */
+async function editTooLate(world: World, { callId, hash }: ReturnType<typeof toolCall>, refuse: () => void): Promise<void> {
+  await world.untilState('awaiting-approval');
+  const args = { callId, hash, answer: 'allow-once', editedArguments: { command: 7 } };
+  const answered = world.handle.executeUpdate('resolveApproval', { args: [args] }).catch((error: unknown) => error);
+  await world.untilAsked('editArguments');
+  await world.handle.signal('interrupt');
+  await world.status();
+  refuse();
+  expect(await answered).toMatchObject({ cause: { type: 'TOOL_ARGUMENTS_INVALID' } });
+  await world.untilAsked('finishTurn');
+  expect(world.asked('recordApproval').map(({ event }) => event)).toMatchObject([{ type: 'requested' }, { type: 'resolved', answer: 'deny' }]);
+}
+
 test('an edit of a call of code that is refused when its turn has ended leaves an approval that is withdrawn', async () => {
   const refused = deferred<void>();
   const [call, method] = [toolCall(), asked()];
@@ -164,16 +178,7 @@ test('an edit of a call of code that is refused when its turn has ended leaves a
     made.tool = suspendedBy(call.callId, [method]);
     made.edit = refused.promise.then(() => ({ outcome: 'invalid', message: '/command: expected string' }));
   });
-  await world.untilState('awaiting-approval');
-  const args = { callId: method.callId, hash: method.hash, answer: 'allow-once', editedArguments: { command: 7 } };
-  const answered = world.handle.executeUpdate('resolveApproval', { args: [args] }).catch((error: unknown) => error);
-  await world.untilAsked('editArguments');
-  await world.handle.signal('interrupt');
-  await world.status();
-  refused.resolve();
-  expect(await answered).toMatchObject({ cause: { type: 'TOOL_ARGUMENTS_INVALID' } });
-  await world.untilAsked('finishTurn');
-  expect(world.asked('recordApproval').map(({ event }) => event)).toMatchObject([{ type: 'requested' }, { type: 'resolved', answer: 'deny' }]);
+  await editTooLate(world, method, refused.resolve);
 });
 
 test('a pause now that waits for the end of a turn after which a new run begins freezes the sandbox', async () => {
@@ -201,16 +206,7 @@ test('an edit that is refused when its turn has ended leaves an approval that is
     made.answers.push(asks(call), asks());
     made.edit = refused.promise.then(() => ({ outcome: 'invalid', message: '/command: expected string' }));
   });
-  await world.untilState('awaiting-approval');
-  const args = { callId: call.callId, hash: call.hash, answer: 'allow-once', editedArguments: { command: 7 } };
-  const answered = world.handle.executeUpdate('resolveApproval', { args: [args] }).catch((error: unknown) => error);
-  await world.untilAsked('editArguments');
-  await world.handle.signal('interrupt');
-  await world.status();
-  refused.resolve();
-  expect(await answered).toMatchObject({ cause: { type: 'TOOL_ARGUMENTS_INVALID' } });
-  await world.untilAsked('finishTurn');
-  expect(world.asked('recordApproval').map(({ event }) => event)).toMatchObject([{ type: 'requested' }, { type: 'resolved', answer: 'deny' }]);
+  await editTooLate(world, call, refused.resolve);
 });
 
 test('approvals of code with long arguments, more than fit into one payload, are all asked about', async () => {
