@@ -50,7 +50,7 @@ function standing(turns: Turn[]): Turn[] {
   return turns.reduce<Turn[]>((before, turn) => [...(turn.rewinds ? before.slice(0, 1) : before), turn], []);
 }
 
-/** What a fork is told of its sandbox. */
+/** The note of a fork about its sandbox. */
 function isOfFork(entry: StoredEntry['entry']): boolean {
   return entry.role === 'note' && entry.text.startsWith('This conversation goes on from here as a fork of another one');
 }

@@ -12,7 +12,7 @@ export interface Deadline {
   /** For the Temporal UI. */
   summary: string;
 }
-/** Patch id. Before it, a rest that waited for nothing but work did not notice that a sub-agent had ended. */
+/** Patch id. Before it, a rest without a time limit did not notice that a sub-agent had ended. */
 const REST_ANEW = 'rest-anew';
 
 interface Rung {

@@ -61,7 +61,7 @@ export async function closeSubAgents(running: RunningConversation): Promise<void
   await condition(() => data.subAgents.length === 0, CLOSING_MS, { summary: 'sub-agents close' });
 }
 
-/** How sub-agents were told to pause, by their calls. */
+/** How sub-agents were asked to pause, by their calls. */
 type Held = Map<string, 'step' | 'now'>;
 
 /**
@@ -86,7 +86,7 @@ async function keepTelling({ data }: RunningConversation, held: Held, telling: {
       if (pause) held.set(callId, pause);
       else held.delete(callId);
     const ends = await Promise.allSettled(told.map((callId) => holdSubAgent({ conversationId: data.conversationId, callId, ...(pause && { pause }) })));
-    for (const end of ends) if (end.status === 'rejected') log.warn('A sub-agent was not told of a pause', { error: String(end.reason) });
+    for (const end of ends) if (end.status === 'rejected') log.warn('A pause could not be passed on to a sub-agent', { error: String(end.reason) });
     telling.isUnderWay = false;
   }
 }

@@ -152,7 +152,7 @@ test('a running conversation is forked at its newest finished step, a closed one
   expect(await open.status()).toMatchObject({ sandboxTier: 'none' });
 }, 180_000);
 
-test('a fork of a place before a command that runs is told nothing of that command', async () => {
+test('the note of a fork of a place before a command that runs does not mention that command', async () => {
   const chat = await start('waiter');
   await chat.reply();
   const [first = ''] = await turnsOf(chat);

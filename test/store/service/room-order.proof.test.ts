@@ -175,7 +175,7 @@ async function act(model: Model, hosts: string[], given: Step): Promise<void> {
   }
 }
 
-test('whoever asks, rests, ends or dies, and whichever disk is full: a host never promises more than it may, and the one that has waited longest comes first', async () => {
+test('in any order of requests, rests, ends, crashes and full disks, a host never promises more than it may, and the request that has waited longest comes first', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       await database.query('empty', 'delete from room_waits', []);
