@@ -41,11 +41,15 @@ export function createSandboxLifecycle(parts: Parts) {
     ),
     destroySandbox: ending(
       parts,
-      action(async (sandboxId, conversationId) => {
-        await sandboxes.destroy(sandboxId);
-        opened.forget(conversationId);
-        return 'destroyed';
-      }),
+      action(
+        async (sandboxId, conversationId) => {
+          await sandboxes.destroy(sandboxId);
+          opened.forget(conversationId);
+          return 'destroyed';
+        },
+        // An attempt whose worker died may have changed the row and removed nothing yet.
+        { alsoDestroyed: (row) => row.hostId === opened.hostId },
+      ),
     ),
   };
 
@@ -55,7 +59,8 @@ export function createSandboxLifecycle(parts: Parts) {
     if (!row) return { sandboxTier: 'none' };
     const owner = row.conversationId ?? conversationId;
     if (row.state === 'running' && (await store.sandboxUses.isBusy(owner, conversationId))) return { sandboxTier: 'running' };
-    return changed(row, (sandboxId) => sandboxes.freeze(sandboxId, { mode: 'idle' }));
+    if (row.state === 'destroyed') return { sandboxTier: 'destroyed' };
+    return { sandboxTier: await sandboxes.freeze(row.sandboxId, { mode: 'idle' }).catch(tierAfterFailure) };
   }
 }
 
@@ -70,11 +75,15 @@ function ending(parts: Parts, act: Action): Action {
 function createActions(opened: ConversationSandboxes) {
   /** A conversation that shares the sandbox of another one leaves it as it is. */
   const action =
-    (change: (sandboxId: string, conversationId: string) => Promise<SandboxTier>): Action =>
+    (
+      change: (sandboxId: string, conversationId: string) => Promise<SandboxTier>,
+      { alsoDestroyed }: { alsoDestroyed?: (row: SandboxRow) => boolean } = {},
+    ): Action =>
     async ({ conversationId }) => {
       const row = await opened.rowOf(conversationId);
       if (!row || isShared(await opened.useOf(conversationId))) return { sandboxTier: 'none' };
-      return changed(row, (sandboxId) => change(sandboxId, conversationId));
+      if (row.state === 'destroyed' && alsoDestroyed?.(row) !== true) return { sandboxTier: 'destroyed' };
+      return { sandboxTier: await change(row.sandboxId, conversationId).catch(tierAfterFailure) };
     };
   return {
     action,
@@ -86,10 +95,6 @@ function createActions(opened: ConversationSandboxes) {
         return row ? { sandboxTier: tierOf(row) } : action(change)(conversation);
       },
   };
-}
-
-async function changed({ sandboxId, state }: SandboxRow, change: (sandboxId: string) => Promise<SandboxTier>): Promise<SandboxActionResult> {
-  return { sandboxTier: state === 'destroyed' ? 'destroyed' : await change(sandboxId).catch(tierAfterFailure) };
 }
 
 /** A sandbox that is gone is an expected outcome of these actions; the next tool call decides how to handle it. */

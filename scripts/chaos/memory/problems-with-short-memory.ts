@@ -4,8 +4,9 @@ import { SWELLS } from '../kinds/memory.ts';
 
 /** What the result of a call says that took more memory than its sandbox has. */
 const SAYS_MEMORY = /ran out of memory|has no memory left|allocation failed/;
-/** What the result of a call says that may not be repeated, and whose worker the kernel has killed, or whose claim Postgres has not acknowledged. */
-const SAYS_WORKER = /worker that ran this call died|worker died or was stopped|the answer of Postgres to it was lost/;
+/** What the result of a call says that may not be repeated, and whose worker or plugin the kernel has killed, or whose claim Postgres has not acknowledged. */
+const SAYS_WORKER =
+  /its process was ended: it ran out of memory|worker that ran this call died|worker died or was stopped|the answer of Postgres to it was lost/;
 /** They end as that may be: with an error, or as unknown. But each has one result. */
 const MAY_BE = /\bfailed\b|it is unknown whether/;
 

@@ -108,6 +108,11 @@ export const ERRORS = {
     retryable: false,
   },
   PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },
+  PLUGIN_ENDED_IN_CALLS: {
+    message: '{tool} is repeated: its process was ended while it worked on other calls as well: {why}',
+    httpStatus: 502,
+    retryable: true,
+  },
   PLUGIN_STORE_REFUSED: { message: 'The store of plugin "{plugin}" refused "{key}": {problem}. {fix}', httpStatus: 400, retryable: false },
   NETWORK_REFUSED: { message: 'Request to "{target}" refused: {problem}', httpStatus: 403, retryable: false },
   NETWORK_FAILED: { message: 'Request to "{target}" failed: {problem}', httpStatus: 502, retryable: true },

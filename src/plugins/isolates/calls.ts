@@ -38,6 +38,13 @@ export function wasNeverRead(error: unknown): boolean {
   return error instanceof Error && unread.has(error);
 }
 
+/** Errors of calls whose process ended while it worked on others as well: any of these may be what ended it. */
+const besideOthers = new WeakSet<object>();
+
+export function wasBesideOthers(error: unknown): boolean {
+  return error instanceof Error && besideOthers.has(error);
+}
+
 export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const pending = new Map<number, Pending>();
   let last = 0;
@@ -45,6 +52,7 @@ export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const fail = ({ name, begun, reject }: Pending, why: string): void => {
     const error = failure('PLUGIN_ENDED', { tool: name, why });
     if (!begun) unread.add(error);
+    if (pending.size > 1) besideOthers.add(error);
     reject(error);
   };
   const failAll = (why: string): void => {

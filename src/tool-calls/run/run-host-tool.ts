@@ -1,11 +1,12 @@
 import { Context } from '@temporalio/activity';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { failure, isFailure, type LongshoreError } from '../../contracts/errors.ts';
 import { operatorText } from '../../contracts/operator-text.ts';
 import { comeBackLater, whyCancelled } from './cancellation.ts';
 import { deferred } from '../../common/deferred.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { redact } from '../results/redact.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
+import { wasBesideOthers } from '../../plugins/isolates/calls.ts';
 import { startTimeLimit } from './time-limit.ts';
 import { createAskPerson } from './ask-person.ts';
 import { contextFor, hostsOfQuestions } from './tool-context.ts';
@@ -15,6 +16,9 @@ import type { RunOutcome } from './tool-run-outcome.ts';
 /** The claim of this attempt found another one, which may have been made by this attempt itself, in a statement whose answer was lost. */
 const BEGUN_BEFORE =
   'an earlier attempt at it was stored, and how far that came is not known: its worker died or was stopped, or the answer of Postgres to it was lost';
+
+/** Temporal makes five attempts: the last one fails with its reason. */
+const MOST_ATTEMPTS = 5;
 
 /**
  * Runs a tool in the worker's own process. No process can find out later what it did, so only a repeatable tool is run a second time.
@@ -62,9 +66,15 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
   try {
     return { outcome: 'returned', result: await run.tool.execute(run.claim.call.arguments, context) };
   } catch (error) {
-    if (isFailure(error, 'PLUGIN_ENDED') && !isRepeatable(run)) return { outcome: 'unknown', why: operatorText(error.message, undefined, redact) };
-    return failedBy(run, error);
+    return isFailure(error, 'PLUGIN_ENDED') ? afterEndOfPlugin(run, error) : failedBy(run, error);
   }
+}
+
+/** A call that was alone in the process has ended it, and would do so again. One that was not is repeated, a few times. */
+function afterEndOfPlugin(run: ToolRun, error: LongshoreError): RunOutcome {
+  if (!isRepeatable(run)) return { outcome: 'unknown', why: operatorText(error.message, undefined, redact) };
+  if (!wasBesideOthers(error) || run.claim.attempt >= MOST_ATTEMPTS) return failedBy(run, error);
+  return { outcome: 'later', error: failure('PLUGIN_ENDED_IN_CALLS', { tool: run.args.tool, why: error.values['why'] ?? '' }, error) };
 }
 
 async function cancelledOutcome(run: ToolRun, context: Context): Promise<RunOutcome> {

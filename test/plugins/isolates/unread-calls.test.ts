@@ -1,5 +1,5 @@
 import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, record } from 'fast-check';
-import { wasNeverRead, createCalls } from '../../../src/plugins/isolates/calls.ts';
+import { createCalls, wasBesideOthers, wasNeverRead } from '../../../src/plugins/isolates/calls.ts';
 import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf } from './support.ts';
 
@@ -51,6 +51,27 @@ test('whatever happens in which order, a call fails as one that was never read o
     }),
     { numRuns: 300 },
   );
+});
+
+test('a call knows whether its process worked on others when it ended, those included whose callers no longer wait', async () => {
+  const besideOthers = async (prepare: (calls: ReturnType<typeof createCalls>) => void) => {
+    const { process, end } = fakeProcess();
+    const calls = createCalls(process, 60_000);
+    const { id, answer } = calls.begin('p:t');
+    calls.hasBegun(id);
+    prepare(calls);
+    end('it hung');
+    return wasBesideOthers(await answer.catch((error: unknown) => error));
+  };
+  const beginOther = (calls: ReturnType<typeof createCalls>) => {
+    const { id, answer } = calls.begin('p:t');
+    answer.catch(() => undefined);
+    return id;
+  };
+  expect(await besideOthers(() => undefined)).toBe(false);
+  expect(await besideOthers(beginOther)).toBe(true);
+  expect(await besideOthers((calls) => calls.giveUp(beginOther(calls), new Error('given up')))).toBe(true);
+  expect(await besideOthers((calls) => calls.finish(beginOther(calls), () => 'done'))).toBe(false);
 });
 
 test('calls that a hung process never read are answered by the one after it, once each; the call that hung is not tried again', async () => {
