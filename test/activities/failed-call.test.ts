@@ -1,5 +1,6 @@
 import { failure } from '../../src/contracts/errors.ts';
 import { createCalls } from '../../src/plugins/isolates/calls.ts';
+import type { CallUnderWay } from '../../src/plugins/isolates/capabilities.ts';
 import type { PluginProcess } from '../../src/plugins/isolates/plugin-process.ts';
 import { setUpCall, until } from './fakes.ts';
 
@@ -45,30 +46,31 @@ test('a call whose plugin ended during it is unknown; one that may be repeated h
   }
 });
 
-test('a call that may be repeated is repeated when its plugin ended while that worked on other calls as well, four times at most', async () => {
-  const endedBesideAnother = await errorOfEndBesideAnother();
-  const execute = () => Promise.reject(endedBesideAnother);
+test('a call that may be repeated is repeated when the process of its plugin had other calls as well before it ended, four times at most', async () => {
+  const endedAmongOthers = await errorOfEndAmongOthers();
+  const execute = () => Promise.reject(endedAmongOthers);
   const call = setUpCall({ isolation: 'compartment', annotations: { readOnlyHint: true }, execute });
   await call.propose();
   for (let attempt = 1; attempt < 5; attempt += 1)
     await expect(call.worker().execute()).rejects.toThrow(
-      'test:tool is repeated: its process was ended while it worked on other calls as well: it ran out of memory',
+      'test:tool is repeated: its process, which has worked on other calls as well, was ended: it ran out of memory',
     );
   expect(await call.worker().execute()).toMatchObject({ outcome: 'finished', isError: true });
   expect(call.resultText()).toBe('test:tool failed: its process was ended: it ran out of memory');
 });
 
 test('a call that may not be repeated is unknown, whatever else its plugin worked on when it ended', async () => {
-  const endedBesideAnother = await errorOfEndBesideAnother();
-  const call = setUpCall({ isolation: 'compartment', annotations: {}, execute: () => Promise.reject(endedBesideAnother) });
+  const endedAmongOthers = await errorOfEndAmongOthers();
+  const call = setUpCall({ isolation: 'compartment', annotations: {}, execute: () => Promise.reject(endedAmongOthers) });
   await call.propose();
   expect(await call.worker().execute()).toMatchObject({ outcome: 'unknown' });
 });
 
 /** Of a process that worked on two calls. */
-async function errorOfEndBesideAnother(): Promise<unknown> {
+async function errorOfEndAmongOthers(): Promise<unknown> {
+  const caller = {} as CallUnderWay;
   const calls = createCalls({ ended: Promise.resolve('it ran out of memory') } as unknown as PluginProcess, 1_000);
-  const [one, other] = [calls.begin('test:tool'), calls.begin('test:tool')];
+  const [one, other] = [calls.begin('test:tool', caller), calls.begin('test:tool', caller)];
   for (const { id } of [one, other]) calls.hasBegun(id);
   const [ended] = await Promise.all([one, other].map(({ answer }) => answer.catch((error: unknown) => error)));
   return ended;

@@ -108,8 +108,8 @@ export const ERRORS = {
     retryable: false,
   },
   PLUGIN_ENDED: { message: '{tool} failed: its process was ended: {why}', httpStatus: 502, retryable: false },
-  PLUGIN_ENDED_IN_CALLS: {
-    message: '{tool} is repeated: its process was ended while it worked on other calls as well: {why}',
+  PLUGIN_CALL_REPEATED: {
+    message: '{tool} is repeated: its process, which has worked on other calls as well, was ended: {why}',
     httpStatus: 502,
     retryable: true,
   },

@@ -38,21 +38,22 @@ export function wasNeverRead(error: unknown): boolean {
   return error instanceof Error && unread.has(error);
 }
 
-/** Errors of calls whose process ended while it worked on others as well: any of these may be what ended it. */
-const besideOthers = new WeakSet<object>();
+/** Errors of calls whose process had worked on others as well when it ended: any of these may be the cause, also one that has its answer. */
+const amongOthers = new WeakSet<object>();
 
-export function wasBesideOthers(error: unknown): boolean {
-  return error instanceof Error && besideOthers.has(error);
+export function wasAmongOthers(error: unknown): boolean {
+  return error instanceof Error && amongOthers.has(error);
 }
 
 export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const pending = new Map<number, Pending>();
   let last = 0;
+  let ofCallers = 0;
   let ended: string | undefined;
   const fail = ({ name, begun, reject }: Pending, why: string): void => {
     const error = failure('PLUGIN_ENDED', { tool: name, why });
     if (!begun) unread.add(error);
-    if (pending.size > 1) besideOthers.add(error);
+    if (ofCallers > 1) amongOthers.add(error);
     reject(error);
   };
   const failAll = (why: string): void => {
@@ -64,6 +65,7 @@ export function createCalls(process: PluginProcess, graceMs: number): Calls {
   return {
     begin(name, caller) {
       last += 1;
+      if (caller) ofCallers += 1;
       const id = last;
       const answer = new Promise<Json>((resolve, reject) => {
         const call = { name, caller, resolve, reject, given: false, begun: false };

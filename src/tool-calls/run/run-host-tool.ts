@@ -6,7 +6,7 @@ import { deferred } from '../../common/deferred.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { redact } from '../results/redact.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
-import { wasBesideOthers } from '../../plugins/isolates/calls.ts';
+import { wasAmongOthers } from '../../plugins/isolates/calls.ts';
 import { startTimeLimit } from './time-limit.ts';
 import { createAskPerson } from './ask-person.ts';
 import { contextFor, hostsOfQuestions } from './tool-context.ts';
@@ -70,11 +70,11 @@ async function answerOf(run: ToolRun, context: ReturnType<typeof contextFor>): P
   }
 }
 
-/** A call that was alone in the process has ended it, and would do so again. One that was not is repeated, a few times. */
+/** A call that is the only one of its process has ended it, and would do so again. Any other is repeated, a few times. */
 function afterEndOfPlugin(run: ToolRun, error: LongshoreError): RunOutcome {
   if (!isRepeatable(run)) return { outcome: 'unknown', why: operatorText(error.message, undefined, redact) };
-  if (!wasBesideOthers(error) || run.claim.attempt >= MOST_ATTEMPTS) return failedBy(run, error);
-  return { outcome: 'later', error: failure('PLUGIN_ENDED_IN_CALLS', { tool: run.args.tool, why: error.values['why'] ?? '' }, error) };
+  if (!wasAmongOthers(error) || run.claim.attempt >= MOST_ATTEMPTS) return failedBy(run, error);
+  return { outcome: 'later', error: failure('PLUGIN_CALL_REPEATED', { tool: run.args.tool, why: error.values['why'] ?? '' }, error) };
 }
 
 async function cancelledOutcome(run: ToolRun, context: Context): Promise<RunOutcome> {

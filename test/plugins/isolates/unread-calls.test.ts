@@ -1,7 +1,10 @@
 import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, record } from 'fast-check';
-import { createCalls, wasBesideOthers, wasNeverRead } from '../../../src/plugins/isolates/calls.ts';
+import { createCalls, wasAmongOthers, wasNeverRead } from '../../../src/plugins/isolates/calls.ts';
+import type { CallUnderWay } from '../../../src/plugins/isolates/capabilities.ts';
 import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf } from './support.ts';
+
+const CALLER = {} as CallUnderWay;
 
 /** A process that does what a test says, for the bookkeeping alone. */
 function fakeProcess() {
@@ -53,25 +56,27 @@ test('whatever happens in which order, a call fails as one that was never read o
   );
 });
 
-test('a call knows whether its process worked on others when it ended, those included whose callers no longer wait', async () => {
-  const besideOthers = async (prepare: (calls: ReturnType<typeof createCalls>) => void) => {
+test('a call knows whether its process had other calls before it ended, those included that had their answers', async () => {
+  const amongOthers = async (prepare: (calls: ReturnType<typeof createCalls>) => void) => {
     const { process, end } = fakeProcess();
     const calls = createCalls(process, 60_000);
-    const { id, answer } = calls.begin('p:t');
+    // Loads the plugin.
+    calls.finish(calls.begin('p').id, () => 'loaded');
+    const { id, answer } = calls.begin('p:t', CALLER);
     calls.hasBegun(id);
     prepare(calls);
     end('it hung');
-    return wasBesideOthers(await answer.catch((error: unknown) => error));
+    return wasAmongOthers(await answer.catch((error: unknown) => error));
   };
   const beginOther = (calls: ReturnType<typeof createCalls>) => {
-    const { id, answer } = calls.begin('p:t');
+    const { id, answer } = calls.begin('p:t', CALLER);
     answer.catch(() => undefined);
     return id;
   };
-  expect(await besideOthers(() => undefined)).toBe(false);
-  expect(await besideOthers(beginOther)).toBe(true);
-  expect(await besideOthers((calls) => calls.giveUp(beginOther(calls), new Error('given up')))).toBe(true);
-  expect(await besideOthers((calls) => calls.finish(beginOther(calls), () => 'done'))).toBe(false);
+  expect(await amongOthers(() => undefined)).toBe(false);
+  expect(await amongOthers(beginOther)).toBe(true);
+  expect(await amongOthers((calls) => calls.giveUp(beginOther(calls), new Error('given up')))).toBe(true);
+  expect(await amongOthers((calls) => calls.finish(beginOther(calls), () => 'done'))).toBe(true);
 });
 
 test('calls that a hung process never read are answered by the one after it, once each; the call that hung is not tried again', async () => {
