@@ -13,10 +13,14 @@ export interface Recovery {
 }
 
 const LIMIT_MS = 90_000;
-/** Those that wait for a sub-agent go on when that has ended, and those that wait for memory of a host when others have ended. */
+/**
+ * Those that wait for a sub-agent go on when that has ended, and those that wait for memory of a host when others have ended. A worker that runs a call which may not be
+ * repeated is given up after 30 s, for which its conversation waits.
+ */
 const RUNNING = `select conversation_id as id, event_seq as seq from conversations c where state = 'running' and not exists
   (select from conversations b where b.state <> 'closed' and b.status::jsonb -> 'parent' ->> 'conversationId' = c.conversation_id)
-  and not exists (select from room_waits w where w.waiter = c.conversation_id)`;
+  and not exists (select from room_waits w where w.waiter = c.conversation_id)
+  and not exists (select from tool_calls t where t.conversation_id = c.conversation_id and t.state = 'running' and t.tool in ('chaos:once', 'chaos:bloat'))`;
 
 export async function measureRecovery(world: World): Promise<Recovery> {
   const begun = performance.now();

@@ -18,7 +18,7 @@ export function problemsWithShortMemory(ended: Ended): Problem[] {
   const others = problemsOf(ended).filter(({ what }) => !(MAY_BE.test(what) && swelling.some((callId) => what.includes(callId))));
   const silent = swelling
     .map((callId) => ({ callId, text: textOf(ended, callId) }))
-    .filter(({ text }) => !SAYS_MEMORY.test(text))
+    .filter(({ text }) => !SAYS_MEMORY.test(text) && !SAYS_WORKER.test(text))
     .map(({ callId, text }): Problem => ({ rule: 'told', what: `${callId} took all memory of its sandbox, and its result does not say so: ${text}` }));
   const untrue = ended.calls
     .filter(({ tool, state }) => tool === ONCE && state === 'unknown')
