@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isFailure } from '../../../src/contracts/errors.ts';
+import { FEATURES } from '../kinds/features.ts';
+import { KINDS } from '../kinds/kinds.ts';
 import { insist } from '../insist.ts';
 import { play } from '../play.ts';
 import { between, oneOf } from '../random.ts';
@@ -30,7 +32,12 @@ export const pauses: Scenario = {
     const onProblem = (error: unknown) => verdict.add({ rule: 'reported', what: `who pauses and resumes got the error: ${String(error)}` });
     const pausing = pauseAtRandom(world, over, held.signal, onProblem);
     const killing = killAtRandom(world, over, say, KILL_MS);
-    const { conversations, calls, events } = await play(world, verdict, { lanes: LANES, over, limitMs: CONVERSATION_LIMIT_MS });
+    const { conversations, calls, events } = await play(world, verdict, {
+      lanes: LANES,
+      over,
+      limitMs: CONVERSATION_LIMIT_MS,
+      kinds: { ...KINDS, ...FEATURES },
+    });
     held.abort();
     const [paused, killed] = await Promise.all([pausing, killing]);
     verdict.add(...(await strangeEffects(world)));
