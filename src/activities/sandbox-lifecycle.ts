@@ -42,8 +42,13 @@ export function createSandboxLifecycle(parts: Parts) {
     destroySandbox: ending(
       parts,
       action(
-        async (sandboxId, conversationId) => {
-          await sandboxes.destroy(sandboxId);
+        async (sandboxId, conversationId, { state }) => {
+          try {
+            await sandboxes.destroy(sandboxId);
+          } catch (error) {
+            // A copy whose worker died uses its volume: the reaper removes both. The conversation does not wait for it.
+            if (state !== 'destroyed' || !isFailure(error, 'SANDBOX_CONFLICT')) throw error;
+          }
           opened.forget(conversationId);
           return 'destroyed';
         },
@@ -76,14 +81,14 @@ function createActions(opened: ConversationSandboxes) {
   /** A conversation that shares the sandbox of another one leaves it as it is. */
   const action =
     (
-      change: (sandboxId: string, conversationId: string) => Promise<SandboxTier>,
+      change: (sandboxId: string, conversationId: string, row: SandboxRow) => Promise<SandboxTier>,
       { alsoDestroyed }: { alsoDestroyed?: (row: SandboxRow) => boolean } = {},
     ): Action =>
     async ({ conversationId }) => {
       const row = await opened.rowOf(conversationId);
       if (!row || isShared(await opened.useOf(conversationId))) return { sandboxTier: 'none' };
       if (row.state === 'destroyed' && alsoDestroyed?.(row) !== true) return { sandboxTier: 'destroyed' };
-      return { sandboxTier: await change(row.sandboxId, conversationId).catch(tierAfterFailure) };
+      return { sandboxTier: await change(row.sandboxId, conversationId, row).catch(tierAfterFailure) };
     };
   return {
     action,

@@ -7,7 +7,7 @@ const KILL_MS = [3_000, 10_000] as const;
 
 export const interrupts: Scenario = {
   summary:
-    'Turns are interrupted, cancelled, paused and joined by messages, and conversations closed, at random moments, while workers and HTTP services are killed (kill -9).',
+    'Turns are interrupted, cancelled, paused and joined by messages, and conversations taken back, forked and closed, at random moments, while workers and HTTP services are killed (kill -9).',
   minutes: 2,
   rules: ['lost', 'doubled', 'result', 'reported'],
   spares: true,
