@@ -4,5 +4,5 @@ import type { DockerContext } from '../base/docker-context.ts';
 
 /** A conversation may have a sandbox with another id. */
 export async function rowOf({ rows }: DockerContext, { sandboxId, conversationId }: SandboxOwner): Promise<SandboxRow | undefined> {
-  return (conversationId === undefined ? undefined : await rows.ofConversation(conversationId)) ?? rows.get(sandboxId);
+  return conversationId === undefined ? rows.get(sandboxId) : rows.ofConversation(conversationId);
 }
