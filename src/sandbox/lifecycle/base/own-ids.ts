@@ -18,10 +18,10 @@ export function isOwn(row: SandboxRow, { conversationId }: SandboxOwner): boolea
   return conversationId === undefined || row.conversationId === conversationId;
 }
 
-/** For a conversation whose sandbox id is another's: an id that is always the same, and that no conversation's id gives. */
+/** For a conversation whose sandbox id is another's, or too long: an id that is always the same. */
 export function withOtherId<Owner extends SandboxOwner>(owner: Owner): Owner {
   const { conversationId = '' } = owner;
-  return { ...owner, sandboxId: `sbxc_${createHash('sha256').update(conversationId).digest('hex').slice(0, 32)}` };
+  return { ...owner, sandboxId: `sbx_${createHash('sha256').update(conversationId).digest('hex').slice(0, 32)}` };
 }
 
 /** The owner with an id that a sandbox can have: that of a conversation may be longer. @throws INVALID_ARGUMENT */
