@@ -1,5 +1,6 @@
 import { sandboxIdOf } from '../../../src/contracts/ids.ts';
 import type { SandboxOwner } from '../../../src/sandbox/api/sandbox.ts';
+import { openVisited } from '../../../src/sandbox/visits/open-visited.ts';
 import { createTestSandboxes, output, type TestSandboxes } from './support.ts';
 
 const OPTIONS = { memoryMb: 256 };
@@ -43,6 +44,17 @@ test('a conversation does not go on in what an import under its id has left', as
   const row = await store.sandboxes.ofConversation('conv_again');
   expect(row).toMatchObject({ sandboxId: own.sandboxId });
   expect(row?.expiresAt).toBeUndefined();
+});
+
+test('a visitor of a sandbox that has another owner by now makes no other one', async () => {
+  const { sandboxes, store } = parts;
+  const owner = ownerOf('conv_former', 'one');
+  await sandboxes.open(owner, OPTIONS);
+  const row = (await store.sandboxes.get(owner.sandboxId))!;
+  await store.sandboxes.remove(owner.sandboxId);
+  await sandboxes.open({ sandboxId: owner.sandboxId, tenantId: 'one' }, OPTIONS);
+  await expect(openVisited(sandboxes, row)).rejects.toMatchObject({ code: 'SANDBOX_CONFLICT' });
+  expect(await store.sandboxes.ofConversation('conv_former')).toBeUndefined();
 });
 
 test('a copy for such a conversation is made, and is made once', async () => {

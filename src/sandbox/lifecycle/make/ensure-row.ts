@@ -12,7 +12,7 @@ export async function ensureRow(context: DockerContext, given: SandboxOwner, opt
   const owner = withUsableId(given);
   const found = await ensure(context, owner, options);
   if (isOwn(found, owner)) return found;
-  const own = await ensure(context, withOtherId(owner), options);
+  const own = owner.anyId === false ? found : await ensure(context, withOtherId(owner), options);
   if (isOwn(own, owner)) return own;
   throw failure('SANDBOX_CONFLICT', { sandboxId: own.sandboxId });
 }
