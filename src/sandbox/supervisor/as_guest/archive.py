@@ -62,6 +62,8 @@ def pack(root: bytes, sink: int) -> Fields:
                         waiting.append(relative)
                 except OSError as error:
                     report.fail(relative, error.strerror or repr(error))
+                # It would keep what it knows of all entries, and nothing here asks for that again.
+                archive.members = []
     return report.end()
 
 
@@ -150,6 +152,7 @@ def unpack(root: bytes, source: int) -> Fields:
                     _unpack_one(archive, entry, root, name, report)
                 except OSError as error:
                     report.fail(name, error.strerror or repr(error))
+                archive.members = []
     except tarfile.TarError as error:
         raise Refused('FILE_FAILED', f'the archive is damaged: {error}') from error
     return report.end()
