@@ -109,16 +109,8 @@ test('a conversation has no place where another one has a sandbox with the id of
   expect(await store.fleet.candidates({ sandboxId, conversationId: newId('conv') }, LOST_MS)).toMatchObject([{ hostId: to }]);
   // Without a conversation, it is the sandbox itself.
   expect(await store.fleet.candidates({ sandboxId }, LOST_MS)).toEqual([]);
-  const copy = {
-    sandboxId: newId('sbx'),
-    tenantId: 'default',
-    state: 'stopped' as const,
-    hostId: from,
-    containerName: 'c',
-    volumeName: newId('sbx'),
-    options: {},
-  };
-  await store.sandboxes.ensure(copy);
+  const copy = { sandboxId: newId('sbx'), tenantId: 'default', state: 'stopped' as const, hostId: from };
+  await store.sandboxes.ensure({ ...copy, containerName: 'c', volumeName: copy.sandboxId, options: {} });
   expect(await store.fleet.candidates({ sandboxId: copy.sandboxId, conversationId: newId('conv') }, LOST_MS)).toEqual([]);
 });
 
