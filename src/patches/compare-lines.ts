@@ -28,6 +28,7 @@ const NEW_LINE = 10;
 
 /** Compares two texts line by line. */
 export function compareLines(before: Buffer, after: Buffer, budget: LineBudget): ComparedLines {
+  if (before.equals(after)) return { added: 0, removed: 0, exact: true, hunks: Buffer.alloc(0) };
   const [removed, added] = [countLines(before), countLines(after)];
   const parts = removed > 0 && added > 0 && Math.max(removed, added) <= MOST_LINES ? partsOf(linesOf(before), linesOf(after), budget) : undefined;
   if (parts) {

@@ -17,7 +17,8 @@ const INSERT = `with drawn as (
   insert into sandboxes (sandbox_id, conversation_id, tenant_id, state, host_id, container_name, volume_name, options, expires_at, fence, volume_fence)
   select $1, $2, $3, $4, $5, $6, $7, $8::json, clock_timestamp() + $9 * interval '1 ms', number, number from drawn
   on conflict do nothing returning ${SANDBOX_COLUMNS}`;
-const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2`;
+/** First the one that the conversation has: its id may give that of another one. */
+const FIND = `select ${SANDBOX_COLUMNS} from sandboxes where sandbox_id = $1 or conversation_id = $2 order by (conversation_id = $2) is true desc limit 1`;
 
 const REST = "('hibernated', 'stopped', 'lost', 'archived')";
 /** What memory stays promised for. */

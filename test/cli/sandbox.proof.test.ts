@@ -171,6 +171,7 @@ test('a sandbox is brought to rest, wakes for a command and rests again; a pause
 test('snapshots, forks and what is restored are listed and removed; that of an open conversation only by force', async () => {
   const { snapshotId } = JSON.parse((await line('snapshot', id, '--name', 'first', '--json')).out) as { snapshotId: string };
   expect((await line('snapshots', id)).out).toMatch(new RegExp(`${snapshotId} +${id} +first +no +test-host +no`));
+  expect(await line('snapshots', conversationId)).toEqual(await line('snapshots', id));
   const restored = (await line('restore', snapshotId, '--ttl', '1ms')).out.trim();
   expect(await line('exec', restored, 'cat flat/file')).toMatchObject({ out: 'contentback\n' });
   const forked = (await line('fork', id)).out.trim();

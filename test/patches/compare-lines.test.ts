@@ -1,4 +1,5 @@
 import { compareLines } from '../../src/patches/compare-lines.ts';
+import { describeDifference } from '../../src/patches/describe-difference.ts';
 
 const text = (content: string) => Buffer.from(content);
 const hunks = (before: string, after: string) => compareLines(text(before), text(after), { leftMs: 1000 }).hunks.toString();
@@ -15,6 +16,16 @@ test('an end without a line break is told, and an empty text has no lines', () =
   expect(hunks('a', 'a\n')).toBe('@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n');
   expect(hunks('', 'a\n')).toBe('@@ -0,0 +1,1 @@\n+a\n');
   expect(hunks('a\nb', '')).toBe('@@ -1,2 +0,0 @@\n-a\n-b\n\\ No newline at end of file\n');
+});
+
+test.each([
+  ['of more lines than are compared', 'line\n'.repeat(150_000), 1000],
+  ['when there is no time left', 'line\n', 0],
+])('a text of which only the permission bits have changed has no changed lines, also %s', async (_when, content, leftMs) => {
+  const side = (mode: number) => ({ type: 'file' as const, mode, size: content.length, content: text(content) });
+  const { change, patch } = await describeDifference({ path: 'run', before: side(0o644), after: side(0o755) }, { patch: true, budget: { leftMs } });
+  expect(change).toMatchObject({ change: 'mode', lines: { added: 0, removed: 0, exact: true } });
+  expect(patch.toString()).toBe('diff --git a/run b/run\nold mode 100644\nnew mode 100755\n');
 });
 
 test('what would take long counts as replaced, and holds the process up for a moment only', () => {

@@ -19,7 +19,7 @@ export function snapshotCommands(cli: Cli): Command[] {
       .action((id: string, options: { name?: string; json?: boolean }) => snapshot(cli, id, options)),
     new Command('snapshots')
       .description('List snapshots, the oldest first')
-      .argument('[id]', 'only of this sandbox')
+      .argument('[id]', 'only of this sandbox, or of that of this conversation')
       .option('--tenant <id>')
       .option('--json', 'as JSON')
       .action((id: string | undefined, options: { tenant?: string; json?: boolean }) => list(cli, id, options)),
@@ -51,8 +51,10 @@ async function snapshot(cli: Cli, id: string, { name, json }: { name?: string; j
 }
 
 async function list(cli: Cli, id: string | undefined, { tenant, json }: { tenant?: string; json?: boolean }): Promise<void> {
-  await withSandboxes(cli, async ({ sandboxes }) => {
-    const found = await sandboxes.snapshots({ ...(id !== undefined && { sandboxId: id }), ...(tenant !== undefined && { tenantId: tenant }) });
+  await withSandboxes(cli, async ({ sandboxes, store }) => {
+    // Snapshots with a name outlive their sandbox.
+    const sandboxId = id === undefined ? undefined : ((await store.sandboxes.ofConversation(id))?.sandboxId ?? id);
+    const found = await sandboxes.snapshots({ ...(sandboxId !== undefined && { sandboxId }), ...(tenant !== undefined && { tenantId: tenant }) });
     if (json) printJson(cli, found);
     else if (found.length === 0) printLine(cli, 'No snapshots.');
     else printTable(cli, ['SNAPSHOT', 'SANDBOX', 'NAME', 'MEMORY', 'HOST', 'STORED', 'MADE'], found.map(cells));

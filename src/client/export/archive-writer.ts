@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { pipeline, type Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { deferred } from '../../common/deferred.ts';
+import { tarTime } from '../../common/tar/tar-times.ts';
 import { pack, type Header, type Pack } from 'tar-stream';
 
 /** An archive that is written at the pace of its reader. */
@@ -31,7 +32,7 @@ function writerOf(tar: Pack, signal: AbortSignal): ArchiveWriter {
   const add: ArchiveWriter['add'] = async (header, content) => {
     signal.throwIfAborted();
     const written = deferred<Error | undefined>();
-    const entry = tar.entry(header, (error) => written.resolve(error ?? undefined));
+    const entry = tar.entry({ ...header, ...(header.mtime && tarTime(header.mtime)) }, (error) => written.resolve(error ?? undefined));
     // It gets the error of the archive, too.
     entry.on('error', (error) => written.resolve(error));
     let size = 0;

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract } from 'tar-stream';
+import { timeIn } from '../../common/tar/tar-times.ts';
 import { failure } from '../../contracts/errors.ts';
 import { answerIn } from '../../hosts/client/exchanges.ts';
 import type { HostClient, Target } from '../../hosts/client/host-client.ts';
@@ -51,7 +52,8 @@ export async function addFiles(archive: ArchiveWriter, { messages }: OpenCall, a
 
 async function copyEntries(archive: ArchiveWriter, tar: ReturnType<typeof extract>, leaveOut: (path: string, problem: string) => void): Promise<void> {
   for await (const entry of tar) {
-    const { name, type, mode, mtime, size } = entry.header;
+    const { name, type, mode, size } = entry.header;
+    const mtime = timeIn(entry.header);
     const problem = problemOf(name, type);
     // The reader gets its error; that of the archive says the same.
     entry.on('error', () => undefined);

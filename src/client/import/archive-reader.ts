@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
+import { timeIn } from '../../common/tar/tar-times.ts';
 import { isFailure, failure, type LongshoreError } from '../../contracts/errors.ts';
 import type { ArchiveSource } from '../../contracts/imports/import.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
@@ -56,7 +57,7 @@ export function readArchive(source: ArchiveSource, signal: AbortSignal): Archive
 }
 
 function entryOf(entry: Entry): ArchiveEntry {
-  const { name, type, size, mode, mtime } = entry.header;
+  const { name, type, size, mode } = entry.header;
   const isDirectory = type === 'directory';
   return {
     name: name.replace(/^(\.\/)+/, ''),
@@ -64,7 +65,7 @@ function entryOf(entry: Entry): ArchiveEntry {
     isOther: !isDirectory && type !== 'file',
     size,
     mode: mode ?? 0,
-    mtime: mtime && Number.isFinite(mtime.getTime()) ? mtime : undefined,
+    mtime: timeIn(entry.header),
     content: contentOf(entry),
   };
 }

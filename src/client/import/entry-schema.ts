@@ -16,22 +16,26 @@ const amount = z.number().min(0);
 const object = z.record(z.string(), z.unknown()).transform((value) => value as JsonObject);
 const blob = z.string().refine(isBlob, 'a blob that is no SHA-256');
 const type = z.enum(['image', 'file']);
-const mediaType = z.string().min(1).max(LONGEST_ID);
-const name = z.string().max(LONGEST_ID);
+/** What models and plugins say may be any text: a model may call what is no tool. */
+const said = z.string();
+/** What Postgres has in a column. */
+const name = z.string().refine((text) => !text.includes('\0'), 'a name with NUL');
+const noBlob = z.undefined().optional();
 
+/** A plugin may give its parts more fields. */
 const part = z.union([
-  z.strictObject({ type: z.literal('text'), text: z.string() }),
-  z.strictObject({ type: z.literal('image'), mediaType, data: z.string() }),
-  z.strictObject({ type: z.literal('file'), mediaType, name, data: z.string() }),
-  z.strictObject({ type, mediaType, name: name.optional(), blob, bytes: z.int().min(0) }),
+  z.looseObject({ type: z.literal('text'), text: z.string() }),
+  z.looseObject({ type: z.literal('image'), mediaType: said, data: z.string(), blob: noBlob }),
+  z.looseObject({ type: z.literal('file'), mediaType: said, name: said, data: z.string(), blob: noBlob }),
+  z.strictObject({ type, mediaType: said, name: name.optional(), blob, bytes: z.int().min(0) }),
 ]);
-const said = z.discriminatedUnion('type', [
+const spoken = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), text: z.string() }),
   z.strictObject({ type: z.literal('reasoning'), text: z.string(), providerMetadata: object.optional() }),
   z.strictObject({
     type: z.literal('tool-call'),
     callId: id,
-    tool: id,
+    tool: said,
     arguments: object,
     unreadable: z.string().optional(),
     providerMetadata: object.optional(),
@@ -55,8 +59,8 @@ export const ENTRY = z.strictObject({
   rewound: z.literal(true).optional(),
   entry: z.discriminatedUnion('role', [
     z.strictObject({ role: z.literal('user'), content: z.array(part), clientTools: z.unknown().optional() }),
-    z.strictObject({ role: z.literal('assistant'), parts: z.array(said), usage: usage.optional() }),
-    z.strictObject({ role: z.literal('tool'), callId: id, tool: id, content: z.array(part), isError: z.boolean() }),
+    z.strictObject({ role: z.literal('assistant'), parts: z.array(spoken), usage: usage.optional() }),
+    z.strictObject({ role: z.literal('tool'), callId: id, tool: said, content: z.array(part), isError: z.boolean() }),
     z.strictObject({ role: z.literal('note'), text: z.string(), from: z.literal('sandbox').optional() }),
   ]),
 });

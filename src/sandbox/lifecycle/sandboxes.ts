@@ -23,10 +23,12 @@ import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
 import { checkTier } from './base/check-tier.ts';
+import { checkId } from './base/own-ids.ts';
 import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/docker-context.ts';
 import { destroy } from './remove/destroy.ts';
 import type { Engine } from '../engine/engine.ts';
+import { ensureRow } from './make/ensure-row.ts';
 import { unpackHome } from './copies/unpack-home.ts';
 import { copySandboxTo } from './copies/copy-to.ts';
 import { fork } from './copies/fork.ts';
@@ -34,7 +36,7 @@ import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
 import { createWakingHandle } from './handle.ts';
-import { containerNameOf, volumeNameOf } from '../engine/labels.ts';
+import { containerNameOf } from '../engine/labels.ts';
 import { diskIn, factsOf, presentOf } from './room/facts-of.ts';
 import { withRoom } from './room/with-room.ts';
 import { createOwnDisk } from './room/own-disk.ts';
@@ -56,7 +58,7 @@ import { toInfo } from './copies/snapshot.ts';
 import { snapshotAndStore, storeSnapshots } from './copies/store-snapshot.ts';
 import { stop } from './rest/stop.ts';
 import { undo } from './remove/undo.ts';
-import { withdraw, withdrawUnseen } from './remove/withdraw.ts';
+import { withdraw } from './remove/withdraw.ts';
 import { createWork } from './rest/create-work.ts';
 
 export interface SandboxesOptions {
@@ -86,7 +88,6 @@ export interface SandboxesOptions {
   terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
 
-const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
 const REAP_GRACE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
@@ -259,35 +260,6 @@ async function openKnown(context: DockerContext, { sandboxId, options }: Pick<Sa
 function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): WorkerHandle {
   const handle = withSandboxDefaults(createWakingHandle(context, row, secretsOf(options)), options);
   return checkedHandle({ ...handle, fence: () => context.connections.fence(row.sandboxId) });
-}
-
-function checkId(sandboxId: string): void {
-  if (SANDBOX_ID.test(sandboxId)) return;
-  throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
-}
-
-/** The sandbox's row: a new or existing one with the owner's id, or the row of the sandbox that the conversation already has. */
-async function ensureRow(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<SandboxRow> {
-  const { rows, installation, hostId } = context;
-  const { sandboxId, conversationId, tenantId, ttlMs } = owner;
-  checkId(sandboxId);
-  const row = {
-    sandboxId,
-    ...(conversationId !== undefined && { conversationId }),
-    tenantId,
-    state: 'creating' as const,
-    hostId,
-    containerName: containerNameOf(installation, sandboxId),
-    volumeName: volumeNameOf(installation, sandboxId),
-    options: { ...options },
-    ...(ttlMs !== undefined && { ttlMs }),
-  };
-  try {
-    return await rows.ensure(row);
-  } catch (error) {
-    if (!isFailure(error, 'HOST_FULL')) await withdrawUnseen(context, sandboxId);
-    throw error;
-  }
 }
 
 /** The values of a sandbox's secrets by name. Its row contains only references to the environment of the process. */

@@ -7,7 +7,7 @@ import type { OpenedSandbox } from '../api/sandbox.ts';
 
 /** Opens an existing sandbox as it is, for a caller that is not its conversation. Wakes it. */
 export function openVisited(sandboxes: Sandboxes, { sandboxId, conversationId, tenantId, options }: SandboxRow): Promise<OpenedSandbox> {
-  return sandboxes.open({ sandboxId, tenantId, ...(conversationId !== undefined && { conversationId }) }, optionsHere(options));
+  return sandboxes.open({ sandboxId, tenantId, anyId: false, ...(conversationId !== undefined && { conversationId }) }, optionsHere(options));
 }
 
 /** Leaves out secrets that this process's environment does not have; commands that need them run in the worker. */

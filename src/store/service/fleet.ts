@@ -111,7 +111,7 @@ const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryB
     case when (h.facts->'disk'->>'isShort')::boolean then h.facts->'disk' end as short_disk from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
     and ($5::text[] is null or h.facts->'labels' ?& $5)
-    and not exists (select from sandboxes own where (own.sandbox_id = $1 or own.conversation_id = $2) and own.state <> 'archived' and own.host_id is distinct from $6)
+    and not exists (select from sandboxes own where (own.conversation_id = $2 or own.sandbox_id = $1 and (own.conversation_id is null or $2 is null)) and own.state <> 'archived' and own.host_id is distinct from $6)
   order by warm desc, lacks_image, 2, 1`;
 const SET_DRAINING = 'update hosts set draining_since = case when $2 then coalesce(draining_since, clock_timestamp()) end where host_id = $1 returning host_id';
 const HOSTS = `select h.host_id, h.facts, h.since, h.heard_at, h.draining_since, ${recent('$1')} as is_there, ${RESERVED} as reserved,

@@ -145,5 +145,6 @@ async function hasEnded({ workflows, closeMs }: ErasureParts, conversationId: st
 async function removeSnapshots({ store, sandboxes }: ErasureParts, conversationId: string): Promise<void> {
   const sandbox = await store.sandboxes.ofConversation(conversationId);
   if (!sandbox) return;
-  for (const { snapshotId } of await store.snapshots.list({ sandboxId: sandbox.sandboxId })) await sandboxes.removeSnapshot(snapshotId);
+  const { sandboxId, tenantId } = sandbox;
+  for (const { snapshotId } of await store.snapshots.list({ sandboxId, tenantId })) await sandboxes.removeSnapshot(snapshotId);
 }

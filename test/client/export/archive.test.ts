@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { pipeline } from 'node:stream/promises';
 import { extract } from 'tar-stream';
@@ -30,6 +32,18 @@ test('an archive that cannot be finished ends with an error, and stops what it i
     expect(stop.signal.aborted).toBe(true);
   }
 });
+
+test.each(['1950-01-01T00:00:00Z', '1970-01-01T00:00:00Z', '2038-01-19T03:14:07Z', '2038-01-19T03:14:08Z', '2100-01-01T00:00:00Z'])(
+  'other programs read an archive with a file of %s',
+  async (time) => {
+    const mtime = new Date(time);
+    const archive = createArchive((writer) => writer.add({ name: 'a', size: 1, mtime, mode: 0o644 }, bytes('x')), new AbortController());
+    const told = promisify(execFile)('tar', ['--utc', '--full-time', '-tvzf', '-']);
+    const [, { stdout, stderr }] = await Promise.all([pipeline(archive, told.child.stdin!), told]);
+    expect(stderr).toBe('');
+    expect(stdout).toContain(`${time.slice(0, 10)} ${time.slice(11, 19)} a`);
+  },
+);
 
 test('a reader that goes away stops what the archive is made of, however much is to come', async () => {
   const stop = new AbortController();

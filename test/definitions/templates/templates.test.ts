@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
@@ -138,6 +138,25 @@ describe('a bad template is refused with file, line, path and fix', () => {
     await write('templates/b.yml', 'name: same\n');
     expect(await messageOf(load())).toBe('TEMPLATE_INVALID b.yml: name: "same" is also the name of a.yaml. Give one of them another name');
   });
+});
+
+test('a script that may be run from now on, and a link that leads elsewhere, make another image', async () => {
+  await write('templates/web/Dockerfile', 'ARG BASE\nFROM ${BASE}\nCOPY . /opt/own\n');
+  await write('templates/web/run.sh', 'true\n');
+  await write('templates/web.yaml', 'dockerfile: web/Dockerfile\n');
+  const image = async () => (await load()).get('web')?.options.image;
+  const images = [await image()];
+  await chmod(join(directory, 'templates/web/run.sh'), 0o755);
+  images.push(await image());
+  // What git does not keep makes no difference.
+  await chmod(join(directory, 'templates/web/run.sh'), 0o700);
+  expect(await image()).toBe(images[1]);
+  for (const target of ['run.sh', 'Dockerfile']) {
+    await rm(join(directory, 'templates/web/link'), { force: true });
+    await symlink(target, join(directory, 'templates/web/link'));
+    images.push(await image());
+  }
+  expect(new Set(images).size).toBe(4);
 });
 
 test('no text of a template can become an instruction of its Dockerfile', () => {

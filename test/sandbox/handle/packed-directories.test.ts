@@ -1,7 +1,9 @@
 import type { EventEmitter } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pack } from 'tar-stream';
 import { packLocal } from '../../../src/sandbox/handle/files/pack-local.ts';
 import { createUnpacker } from '../../../src/sandbox/handle/files/unpack-local.ts';
 
@@ -31,6 +33,44 @@ test('a directory of many files is packed and unpacked whole, and leaves no list
   expect(listeners).toBeLessThan(5);
   expect((await readdir(to)).toSorted()).toEqual(names);
   expect(await readFile(join(to, 'file-39'), 'utf8')).toBe('file-39'.repeat(30_000));
+});
+
+test.each(['1950-01-01T00:00:00Z', '2100-01-01T00:00:00Z'])('a file keeps the time %s', async (time) => {
+  const [from, to] = [join(directory, 'from'), join(directory, 'to')];
+  for (const made of [from, to]) await mkdir(made);
+  await writeFile(join(from, 'file'), 'x');
+  await utimes(join(from, 'file'), new Date(time), new Date(time));
+  const unpacker = createUnpacker(to, from, 1000);
+  for await (const chunk of packLocal(from, fail)) await unpacker.write(Buffer.from(chunk));
+  expect(await unpacker.end()).toEqual({ files: 1, bytes: 1, failures: [] });
+  expect((await stat(join(to, 'file'))).mtime).toEqual(new Date(time));
+});
+
+const unreadable = '/sys/class/net/lo';
+(existsSync(join(unreadable, 'speed')) ? test : test.skip)('a file whose content cannot be read is reported, and the others are packed whole', async () => {
+  const failures: string[] = [];
+  const unpacker = createUnpacker(directory, unreadable, 10_000_000);
+  for await (const chunk of packLocal(unreadable, (path, problem) => failures.push(`${path} ${problem}`))) await unpacker.write(Buffer.from(chunk));
+  expect((await unpacker.end()).failures).toEqual([]);
+  expect(failures).toContainEqual(expect.stringMatching(/^speed could not be read to its end .*; the rest is zeros$/));
+  expect((await readFile(join(directory, 'type'), 'utf8')).replaceAll('\0', '')).toBe('772\n');
+  expect(await stat(join(directory, 'uevent'))).toBeDefined();
+});
+
+test('names that are not UTF-8 do not become one file', async () => {
+  const tar = pack();
+  const unpacker = createUnpacker(directory, '/home/user', 1000);
+  // As tar-stream reads bytes that are not UTF-8.
+  for (const content of ['one', 'other']) tar.entry({ name: 'na\uFFFDme' }, content);
+  tar.entry({ name: 'name' }, 'x');
+  tar.finalize();
+  for await (const chunk of tar as AsyncIterable<Buffer>) await unpacker.write(chunk);
+  const problem = 'its name is not UTF-8';
+  expect((await unpacker.end()).failures).toEqual([
+    { path: 'na\uFFFDme', problem },
+    { path: 'na\uFFFDme', problem },
+  ]);
+  expect(await readdir(directory)).toEqual(['name']);
 });
 
 test('who writes more than may be unpacked is told so at the write', async () => {

@@ -178,3 +178,14 @@ test('the last to leave drains the pool; what a killed worker kept is left to th
   await parts.sandboxes.reap();
   expect(await parts.store.pools.list('test-host', 'old')).toEqual([]);
 });
+
+test('templates whose sandboxes are alike share a pool of the size of both, of which no round removes any', async () => {
+  const alike = { name: 'small-too', options: { ...OPTIONS, stopAfterMs: 3_600_000 }, size: 1 };
+  await using _kept = parts.sandboxes.keepWarm!([{ ...pool, size: 2 }, alike]);
+  const all = (await untilWarm(3)).map(idOf).toSorted();
+  const { handle } = await parts.sandboxes.open(newConversation(), alike.options);
+  expect(all).toContain(handle.sandboxId);
+  // What was claimed is made again by a round, which keeps the others.
+  const then = (await untilWarm(3)).map(idOf);
+  expect(then.filter((id) => all.includes(id)).toSorted()).toEqual(all.filter((id) => id !== handle.sandboxId));
+});

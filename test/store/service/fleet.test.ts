@@ -102,6 +102,18 @@ test('a sandbox has no place on the host that it leaves', async () => {
   expect(await store.fleet.candidates({ ...owned, leaves: from }, LOST_MS)).toMatchObject([{ hostId: to }]);
 });
 
+test('a conversation has no place where another one has a sandbox with the id of its own', async () => {
+  const [from, to] = [name('from'), name('to')];
+  await hosts({ [to]: GIB });
+  const { sandboxId } = await sandbox(from, { state: 'stopped' });
+  expect(await store.fleet.candidates({ sandboxId, conversationId: newId('conv') }, LOST_MS)).toMatchObject([{ hostId: to }]);
+  // Without a conversation, it is the sandbox itself.
+  expect(await store.fleet.candidates({ sandboxId }, LOST_MS)).toEqual([]);
+  const copy = { sandboxId: newId('sbx'), tenantId: 'default', state: 'stopped' as const, hostId: from };
+  await store.sandboxes.ensure({ ...copy, containerName: 'c', volumeName: copy.sandboxId, options: {} });
+  expect(await store.fleet.candidates({ sandboxId: copy.sandboxId, conversationId: newId('conv') }, LOST_MS)).toEqual([]);
+});
+
 test('work that any host may do, such as an import, is given to none that is being drained', async () => {
   const [host, workerId] = [name('host'), newId('sbx')];
   await hosts({ [host]: GIB });

@@ -81,6 +81,17 @@ test('a round of a worker during an erasure leaves nothing that the erasure no l
   expect([removed, await exists(id), await store.snapshots.get(snapshotId)]).toEqual([[id], false, undefined]);
 });
 
+test("a snapshot of another tenant's earlier sandbox with the same id stays", async () => {
+  const { sandboxId, snapshotId } = await closedOne();
+  const kept = newId('snap');
+  await store.snapshots.insert({ snapshotId: kept, sandboxId, tenantId: 'another', hostId: 'host-2', volumeName: kept, options: {} });
+  await store.snapshots.finish(kept, { name: 'kept' });
+  await setUp({}).erase();
+  expect(await store.snapshots.get(snapshotId)).toBeUndefined();
+  expect(await store.snapshots.get(kept)).toMatchObject({ name: 'kept', tenantId: 'another' });
+  await store.snapshots.remove(kept);
+});
+
 test('of a sandbox that is on another host, the snapshots go at once, and a worker of that host removes the rest', async () => {
   const { id, sandboxId, snapshotId } = await closedOne();
   const { erase } = setUp({ destroy: async () => Promise.reject(failure('SANDBOX_UNREACHABLE', { sandboxId, problem: 'it is on another host' })) });

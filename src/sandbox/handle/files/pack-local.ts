@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pack, type Pack } from 'tar-stream';
+import { tarTime } from '../../../common/tar/tar-times.ts';
 import { isSystemError } from './system-error.ts';
 import { unlessClosed } from '../commands/unless-closed.ts';
 
@@ -32,7 +33,7 @@ async function packBelow(tar: Pack, root: string, onFailure: (path: string, prob
 async function packOne(tar: Pack, root: string, relative: string, onFailure: (path: string, problem: string) => void): Promise<'directory' | 'other'> {
   const path = join(root, relative);
   const status = await lstat(path);
-  const header = { name: relative, mode: status.mode & 0o777, mtime: status.mtime };
+  const header = { name: relative, mode: status.mode & 0o777, ...tarTime(status.mtime) };
   if (status.isDirectory()) {
     await new Promise<void>((resolve, reject) => tar.entry({ ...header, type: 'directory' }, (error) => (error ? reject(error) : resolve())));
     return 'directory';
@@ -48,7 +49,7 @@ async function packOne(tar: Pack, root: string, relative: string, onFailure: (pa
       tar,
       { ...header, size },
       (buffer) => file.read(buffer, 0, buffer.length),
-      () => onFailure(relative, 'was cut short while it was read; the rest is zeros'),
+      (problem) => onFailure(relative, `${problem}; the rest is zeros`),
     );
   } finally {
     await file.close();
@@ -56,12 +57,12 @@ async function packOne(tar: Pack, root: string, relative: string, onFailure: (pa
   return 'other';
 }
 
-/** Writes exactly as many bytes as the header says, even if the file grows or shrinks meanwhile. */
+/** Writes exactly as many bytes as the header says, even if the file grows or shrinks meanwhile, or cannot be read to its end. */
 async function packContent(
   tar: Pack,
   header: { name: string; mode: number; mtime: Date; size: number },
   read: (buffer: Buffer) => Promise<{ bytesRead: number }>,
-  onCutShort: () => void,
+  onCutShort: (problem: string) => void,
 ): Promise<void> {
   let finished!: (error?: Error | null) => void;
   const done = new Promise<void>((resolve, reject) => (finished = (error) => (error ? reject(error) : resolve())));
@@ -70,10 +71,10 @@ async function packContent(
   let cut = false;
   for (let left = header.size; left > 0;) {
     const buffer = Buffer.alloc(Math.min(CHUNK_BYTES, left));
-    const bytesRead = cut ? buffer.length : (await read(buffer)).bytesRead;
-    if (bytesRead === 0) {
+    const bytesRead = cut ? buffer.length : await countOf(read(buffer));
+    if (typeof bytesRead === 'string' || bytesRead === 0) {
       cut = true;
-      onCutShort();
+      onCutShort(bytesRead || 'was cut short while it was read');
       continue;
     }
     left -= bytesRead;
@@ -82,6 +83,16 @@ async function packContent(
   }
   entry.end(undefined);
   await unlessClosed(tar, done);
+}
+
+/** How much was read, or why nothing could be. */
+async function countOf(read: Promise<{ bytesRead: number }>): Promise<number | string> {
+  try {
+    return (await read).bytesRead;
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return `could not be read to its end (${error.message})`;
+  }
 }
 
 async function attempt<T>(path: string, onFailure: (path: string, problem: string) => void, work: () => Promise<T>): Promise<T | undefined> {

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { extract, type Header } from 'tar-stream';
+import { timeIn } from '../../../common/tar/tar-times.ts';
 import { placeWhole } from '../../../platform/place-whole.ts';
 import { isSystemError } from './system-error.ts';
 import { unlessClosed } from '../commands/unless-closed.ts';
@@ -67,6 +68,8 @@ async function writeEntry(root: string, header: Header, content: AsyncIterable<B
   const parts = header.name.split('/').filter((part) => part !== '' && part !== '.');
   if (header.name.startsWith('/') || parts.includes('..') || header.name.includes('\0')) return 'leads out of the directory';
   if (header.type !== 'file' && header.type !== 'directory') return 'is neither a file nor a directory';
+  // Two such names may be the same one here.
+  if (header.name.includes('\uFFFD')) return 'its name is not UTF-8';
   try {
     const name = header.type === 'file' ? parts.pop() : undefined;
     const directory = await makeDirectories(root, parts);
@@ -92,15 +95,16 @@ async function makeDirectories(root: string, parts: string[]): Promise<string | 
   return directory;
 }
 
-async function writeNew(directory: string, name: string, { mode, mtime }: Header, content: AsyncIterable<Buffer>): Promise<void> {
+async function writeNew(directory: string, name: string, header: Header, content: AsyncIterable<Buffer>): Promise<void> {
   await placeWhole(join(directory, name), async (beside) => {
     const file = await open(beside, NEW_FILE, 0o600);
     try {
       await writeSparse(file, content);
-      await file.chmod(mode & 0o777);
+      await file.chmod(header.mode & 0o777);
     } finally {
       await file.close();
     }
+    const mtime = timeIn(header);
     if (mtime) await utimes(beside, mtime, mtime);
   });
 }

@@ -5,9 +5,12 @@ import type { CopyRequest, MadeCopy } from '../../api/snapshots.ts';
 import { canCopyMemory } from '../base/can-copy-memory.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import { jobsOf } from '../base/engine-parts.ts';
+import type { SandboxOwner } from '../../api/sandbox.ts';
+import { isOwn, withOtherId, withUsableId } from '../base/own-ids.ts';
 import { discard, layOut, type LaidOut } from '../make/lay-out.ts';
 import { destroy } from '../remove/destroy.ts';
 import { checkPlace } from '../room/place.ts';
+import { rowOf } from '../room/row-of.ts';
 import { checkDisk } from '../room/wait-for-disk.ts';
 import { bringUpSandbox } from '../rest/bring-up-sandbox.ts';
 import { bringBack } from '../rest/unarchive.ts';
@@ -22,10 +25,19 @@ const ATTEMPTS = 5;
  * Makes the owner's sandbox as a copy of another one. Does nothing when it exists, so that this may be repeated after a crash; what a crash leaves has no row and is
  * removed by the reaper.
  */
-export async function copySandboxTo(context: DockerContext, sandboxId: string, request: CopyRequest): Promise<MadeCopy | undefined> {
+export async function copySandboxTo(context: DockerContext, sandboxId: string, given: CopyRequest): Promise<MadeCopy | undefined> {
+  const request = { ...given, owner: await withOwnId(context, given.owner) };
   const made = (await madeBefore(context, request.owner.sandboxId)) ?? (await copy(context, sandboxId, request));
   if (request.staysFrozen) await wakeAgain(context, sandboxId, request.staysFrozen);
   return made;
+}
+
+/** The id of the sandbox that the owner has, or will have. */
+async function withOwnId(context: DockerContext, given: SandboxOwner): Promise<SandboxOwner> {
+  const owner = withUsableId(given);
+  const { sandboxId = owner.sandboxId } = (await rowOf(context, owner)) ?? {};
+  const found = await context.rows.get(sandboxId);
+  return found === undefined || isOwn(found, owner) ? { ...owner, sandboxId } : withOtherId(owner);
 }
 
 /** The copy of an earlier attempt may have expired since. */

@@ -10,8 +10,10 @@ import { partsOfSnapshot } from './parts-of-snapshot.ts';
 /** Makes a volume with the newest files that there are of a sandbox, to replace a lost volume: of a snapshot that this host can have, or of its backup. Undefined when there are none. */
 export async function newestFiles(context: DockerContext, row: SandboxRow): Promise<(LaidOut & { filesOf: FilesOf }) | undefined> {
   const { snapshots, hostId } = context;
-  const { sandboxId, backup, backedUpAt = backup?.at ?? '' } = row;
-  const found = (await snapshots.list({ sandboxId })).findLast((each) => each.ready && (each.hostId === hostId || each.stored !== undefined));
+  const { sandboxId, tenantId, createdAt, backup, backedUpAt = backup?.at ?? '' } = row;
+  // One with a name may be of an earlier sandbox with the same id.
+  const own = (await snapshots.list({ sandboxId, tenantId })).filter((each) => each.createdAt >= createdAt);
+  const found = own.findLast((each) => each.ready && (each.hostId === hostId || each.stored !== undefined));
   if (backup !== undefined && (found === undefined || found.createdAt < backedUpAt)) {
     return fromBackup(context, row, backup);
   }

@@ -51,7 +51,8 @@ export function keepWarm(context: DockerContext, wanted: WarmPool[]): AsyncDispo
 async function round(context: DockerContext, wanted: WarmPool[], ownerId: string, signal: AbortSignal): Promise<void> {
   const { poolRows, hostId, standardImage, log } = context;
   try {
-    const kept: { pool: WarmPool; key: string }[] = [];
+    // Pools whose sandboxes are alike are one of the size of all.
+    const kept = new Map<string, WarmPool>();
     // A host that is being drained keeps none.
     for (const pool of context.lease.state().isDraining ? [] : wanted.filter(({ options }) => hasLabels(context.hostLabels, options))) {
       const key = await matchingPoolKey(context, pool.options);
@@ -59,13 +60,13 @@ async function round(context: DockerContext, wanted: WarmPool[], ownerId: string
         log.warn({ pool: pool.name, image: pool.options.image ?? standardImage }, 'a pool cannot be filled: its image is not on this machine');
         continue;
       }
-      await poolRows.own({ ownerId, hostId, key, size: pool.size, forMs: OWNED_FOR_MS });
       context.pools.set(pool.options, key);
-      kept.push({ pool, key });
+      kept.set(key, { ...pool, size: pool.size + (kept.get(key)?.size ?? 0) });
     }
-    await poolRows.leave(ownerId, { butFor: kept.map(({ key }) => key) });
+    for (const [key, { size }] of kept) await poolRows.own({ ownerId, hostId, key, size, forMs: OWNED_FOR_MS });
+    await poolRows.leave(ownerId, { butFor: [...kept.keys()] });
     await drainPools(context);
-    for (const { pool, key } of kept) await fillPool(context, pool, key, signal);
+    for (const [key, pool] of kept) await fillPool(context, pool, key, signal);
   } catch (error) {
     log.warn({ err: error }, 'warm sandboxes could not be made');
   }

@@ -62,6 +62,8 @@ def pack(root: bytes, sink: int) -> Fields:
                         waiting.append(relative)
                 except OSError as error:
                     report.fail(relative, error.strerror or repr(error))
+                # It would keep what it knows of all entries, and nothing here asks for that again.
+                archive.members = []
     return report.end()
 
 
@@ -85,8 +87,8 @@ def _pack_one(archive: tarfile.TarFile, path: bytes, relative: bytes, report: Re
         archive.addfile(entry, content)  # type: ignore[arg-type]
     finally:
         os.close(fd)
-    if content.missing:
-        report.fail(relative, 'was cut short while it was read; the rest is zeros')
+    if content.problem:
+        report.fail(relative, f'{content.problem}; the rest is zeros')
     else:
         report.files += 1
         report.bytes += entry.size
@@ -94,34 +96,40 @@ def _pack_one(archive: tarfile.TarFile, path: bytes, relative: bytes, report: Re
 
 
 class _Content:
-    """Exactly as many bytes as were announced, even if the file changes meanwhile."""
+    """Exactly as many bytes as were announced, even if the file changes meanwhile, or cannot be read to its end."""
 
     def __init__(self, fd: int, size: int) -> None:
         self._fd = fd
         self._left = size
-        self.missing = False
+        self.problem = ''
 
     def read(self, size: int) -> bytes:
         size = min(size, self._left)
-        data = os.read(self._fd, size) if size > 0 and not self.missing else b''
+        data = self._read_some(size)
         if len(data) < size:
-            more = b'' if self.missing else self._read_on(size - len(data))
-            data += more
-            if len(data) < size:
-                self.missing = True
-                data = data.ljust(size, b'\0')
+            data = self._read_on(data, size).ljust(size, b'\0')
         self._left -= len(data)
         return data
 
-    def _read_on(self, size: int) -> bytes:
-        parts = []
-        while size > 0:
-            data = os.read(self._fd, size)
-            if not data:
-                break
-            parts.append(data)
-            size -= len(data)
+    def _read_on(self, data: bytes, size: int) -> bytes:
+        parts = [data]
+        left = size - len(data)
+        while left > 0 and not self.problem:
+            parts.append(self._read_some(left))
+            left -= len(parts[-1])
         return b''.join(parts)
+
+    def _read_some(self, size: int) -> bytes:
+        if size == 0 or self.problem:
+            return b''
+        try:
+            data = os.read(self._fd, size)
+        except OSError as error:
+            self.problem = f'could not be read to its end ({error.strerror or repr(error)})'
+            return b''
+        if not data:
+            self.problem = 'was cut short while it was read'
+        return data
 
 
 class _Sink:
@@ -144,6 +152,7 @@ def unpack(root: bytes, source: int) -> Fields:
                     _unpack_one(archive, entry, root, name, report)
                 except OSError as error:
                     report.fail(name, error.strerror or repr(error))
+                archive.members = []
     except tarfile.TarError as error:
         raise Refused('FILE_FAILED', f'the archive is damaged: {error}') from error
     return report.end()
