@@ -7,6 +7,7 @@ import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './
 import { withMedia } from './media/prompt-media.ts';
 import { withOutput } from './with-output.ts';
 import { toMessages } from './prompt.ts';
+import { withWellFormedText } from './well-formed.ts';
 import { toModelFailure } from './provider-failures.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 
@@ -31,7 +32,7 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
           ...callSettings,
           ...limitedAnswer(callSettings, request),
           model: withOutput(
-            withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess)),
+            withWellFormedText(withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess))),
             traits.takesOutput ? request.output : undefined,
           ),
           ...toMessages({ ...request, shown: await withMedia(request, traits.takes) }, traits),
