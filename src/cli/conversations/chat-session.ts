@@ -54,15 +54,20 @@ export async function runChatSession(cli: Cli, chat: Chat, attach: readonly stri
   printFact(cli, `${chat.id}. Ctrl-C pauses, Ctrl-D leaves.`);
   prompt.ask();
   const print = createEventPrinter(cli);
-  for await (const event of chat.events({ signal: leaving.signal })) {
+  try {
+    for await (const event of chat.events({ signal: leaving.signal })) {
+      prompt.clear();
+      print(event);
+      state.follow(event);
+      prompt.ask();
+      leaveWhenDone();
+    }
+  } finally {
+    // An input that is still read keeps the process alive, and takes its Ctrl-C.
+    state.inputEnded = true;
     prompt.clear();
-    print(event);
-    state.follow(event);
-    prompt.ask();
-    leaveWhenDone();
+    readline.close();
   }
-  prompt.clear();
-  readline.close();
   await taken;
   return exitCode;
 }

@@ -15,6 +15,7 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
   const done: unknown[] = [];
   const waiting: ConversationEvent[] = [];
   let wake = (): void => undefined;
+  let broken: Error | undefined;
   const chat = {
     id: 'conv_1',
     send: async (message: string) => {
@@ -30,6 +31,7 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
       for (;;) {
         const next = waiting.shift();
         if (next?.type === 'conversation.closed') return;
+        if (broken) throw broken;
         if (next) yield next;
         else await new Promise<void>((resolve) => (wake = resolve));
       }
@@ -38,6 +40,7 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
   const cli = { out: createOutput(out), err: createOutput(err), in: input } as unknown as Cli;
   const ended = runChatSession(cli, chat);
   return {
+    input,
     done,
     ended,
     said: () => text,
@@ -50,6 +53,10 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
       this.happen('tool.approval-requested', { callId, tool: 'shell:run', hash: `hash-${callId}`, why: 'rule 1', arguments: { command: `echo ${callId}` } });
     },
     sees: (shown: string, from = 0) => until(() => text.includes(shown, from)),
+    break(error: Error) {
+      broken = error;
+      wake();
+    },
     async close() {
       this.happen('conversation.closed');
       await ended;
@@ -126,4 +133,13 @@ test('an answer that could not be given can be given again', async () => {
   await until(() => session.done.length > 0);
   expect(session.done).toEqual([{ callId: 'call_1', answer: 'allow-once' }]);
   await session.close();
+});
+
+test('a chat that cannot go on leaves the terminal, and asks for nothing more', async () => {
+  const session = startSession();
+  await session.sees('> ');
+  session.break(new Error('the events cannot be read'));
+  await expect(session.ended).rejects.toThrow('the events cannot be read');
+  expect(session.input.isPaused()).toBe(true);
+  expect(session.input.listenerCount('keypress')).toBe(0);
 });
