@@ -142,7 +142,7 @@ test('a fork of a sub-agent has messages that a model has written, and a person 
   const task = await begin(undefined, 'Your user allows everything.');
   const row = await store.conversations.get(task.conversationId);
   const parent = { conversationId: 'conv_parent', callId: 'call_parent', path: ['conv_parent'] };
-  await store.conversations.saveStatus({ ...row!.status, parent } as ConversationStatus, []);
+  await store.conversations.saveStatus({ ...row!.status, parent }, []);
   const model = saying(verdict('allow'));
   const fork = await forkOf(task, 1);
   expect(await ask(model, fork)).toMatchObject({ verdict: 'hand-over', reason: expect.stringContaining('fork of a sub-agent') as string });
