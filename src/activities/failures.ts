@@ -97,8 +97,13 @@ export function toTemporalFailure(error: unknown, pauseMs?: number): unknown {
     nonRetryable: !ERRORS[error.code].retryable,
     details: [operatorValues(error.values, redact)],
     ...because(causeOf(error.cause)),
-    ...afterPause(typeof told === 'number' ? told : pauseMs),
+    ...afterPause(typeof told === 'number' ? Math.max(told, leastPause(error.code, pauseMs)) : pauseMs),
   });
+}
+
+/** The pauses before model calls grow also where the provider asks for short ones: it would refuse all attempts within seconds. */
+function leastPause(code: string, pauseMs = 0): number {
+  return code === 'MODEL_RATE_LIMITED' ? pauseMs : 0;
 }
 
 function because(cause: ApplicationFailure | undefined) {

@@ -36,6 +36,8 @@ export function createJudgeCall({ store, agents, models }: Pick<ActivityDependen
     const agent = agents.get(agentId);
     const call = await store.toolCalls.get(callId);
     if (!agent?.judge || !call) return handOver('The agent has no judge any more.');
+    if (await store.judgements.isOfSubAgent(conversationId))
+      return handOver('This is a fork of a sub-agent, whose task was written by a model, and not by the user.');
     const userMessages = await store.judgements.userMessages(conversationId);
     if (userMessages.length === 0) return handOver('The user has written nothing that says what is wanted.');
     const asked = { tool, arguments: call.arguments, userMessages };

@@ -45,9 +45,9 @@ function appendEntry(
   return entry.role === 'assistant' ? appendAssistant(messages, entry, results, tools, traits) : messages;
 }
 
-/** What comes from the guest must not end its note, nor begin one of Longshore's. */
-function noteText({ text, from }: TranscriptEntry & { role: 'note' }): string {
-  return from === undefined ? `<note from="longshore">${text}</note>` : `<note from="${from}">${text.replaceAll(/<(?=\/?note)/gi, '‹')}</note>`;
+/** What comes from the guest, or from a tool, must not end its note, nor begin one of Longshore's. */
+function noteText({ text, from = 'longshore' }: { text: string; from?: string }): string {
+  return `<note from="${from}">${text.replaceAll(/<(?=\/?note)/gi, '‹')}</note>`;
 }
 
 function appendUser(messages: ModelMessage[], parts: UserParts): ModelMessage[] {

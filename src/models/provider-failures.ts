@@ -24,8 +24,9 @@ export function toModelFailure(error: unknown, traits: Pick<ProviderTraits, 'mod
 function classify(error: unknown): 'auth' | 'bad-request' | 'rate-limit' | 'unavailable' {
   if (APICallError.isInstance(error)) return classifyStatus(error.statusCode);
   if (AISDKError.isInstance(error) && REFUSED_BY_LIBRARY.has(error.name)) return 'bad-request';
-  // Errors that a provider sends within its stream have a word instead of a status.
+  // Errors that a provider sends within its stream have a word instead of a status; gateways write the status as the code.
   const { type, code } = (error ?? {}) as { type?: unknown; code?: unknown };
+  if (isStatus(Number(code))) return classifyStatus(Number(code));
   const words = `${String(type)} ${String(code)}`;
   if (/authentication|permission/.test(words)) return 'auth';
   if (/invalid_request|context_length|content_filter|not_found/.test(words)) return 'bad-request';
@@ -48,6 +49,10 @@ function isTooLong(error: unknown): boolean {
   if (typeof statusCode === 'number' && (statusCode < 400 || statusCode === 429 || statusCode >= 500)) return false;
   const said = [message, code, responseBody].map((text) => (typeof text === 'string' ? text.slice(0, 4_000) : '')).join(' ');
   return statusCode === 413 || TOO_LONG.some((pattern) => pattern.test(said.toLowerCase()));
+}
+
+function isStatus(code: number): boolean {
+  return Number.isInteger(code) && code >= 400 && code < 600;
 }
 
 function classifyStatus(status: number | undefined): 'auth' | 'bad-request' | 'rate-limit' | 'unavailable' {

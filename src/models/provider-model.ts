@@ -7,6 +7,7 @@ import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './
 import { withMedia } from './media/prompt-media.ts';
 import { withOutput } from './with-output.ts';
 import { toMessages } from './prompt.ts';
+import { withWellFormedText } from './well-formed.ts';
 import { toModelFailure } from './provider-failures.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 
@@ -31,7 +32,7 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
           ...callSettings,
           ...limitedAnswer(callSettings, request),
           model: withOutput(
-            withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess)),
+            withWellFormedText(withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess))),
             traits.takesOutput ? request.output : undefined,
           ),
           ...toMessages({ ...request, shown: await withMedia(request, traits.takes) }, traits),
@@ -95,7 +96,7 @@ class AnswerBuilder {
   readonly #open = new Map<string, SpokenPart>();
   readonly #clearedTokens: ProviderTraits['clearedTokens'];
   #cleared: number | undefined;
-  #end: { reason: FinishReason; usage: LanguageModelUsage } | undefined;
+  #end: { reason: FinishReason; raw: string | undefined; usage: LanguageModelUsage } | undefined;
 
   constructor({ tools, onDelta, excesses, clearedTokens }: AnswerParts) {
     this.#tools = tools;
@@ -117,7 +118,7 @@ class AnswerBuilder {
         this.#cleared = this.#clearedTokens?.(part.providerMetadata);
         return;
       case 'finish':
-        this.#end = { reason: part.finishReason, usage: part.totalUsage };
+        this.#end = { reason: part.finishReason, raw: part.rawFinishReason, usage: part.totalUsage };
         return;
       case 'error':
         throw part.error;
@@ -129,7 +130,8 @@ class AnswerBuilder {
   }
 
   finish(): ModelAnswer {
-    if (!this.#end) throw new Error('the answer was cut off');
+    // The library ends a stream that has broken off like any other, without a reason of the provider.
+    if (!this.#end || (this.#end.reason === 'other' && this.#end.raw === undefined)) throw new Error('the answer was cut off');
     const { reason, usage } = this.#end;
     if (reason === 'error') throw new Error('the provider ended the answer with an error');
     if (reason === 'content-filter' && this.#parts.length === 0)

@@ -19,6 +19,12 @@ test('a provider that says when to come back decides the delay of the retry', ()
   expect(toTemporalFailure(Object.assign(limited, { values }))).toMatchObject({ type: 'MODEL_RATE_LIMITED', nonRetryable: false, nextRetryDelay: 1500 });
 });
 
+test('a provider that asks for short pauses again and again does not use up all attempts within seconds', () => {
+  const limited = (retryAfterMs: number) => Object.assign(failure('MODEL_RATE_LIMITED', { model: 'm', problem: 'slow down' }), { values: { retryAfterMs } });
+  expect(toTemporalFailure(limited(0), 32_000)).toMatchObject({ nextRetryDelay: 32_000 });
+  expect(toTemporalFailure(limited(60_000), 500)).toMatchObject({ nextRetryDelay: 60_000 });
+});
+
 test.each([
   [1, 200],
   [2, 400],

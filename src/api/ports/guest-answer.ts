@@ -31,6 +31,9 @@ export function requestOver({ connection, method, path, headers }: Asked): Clien
 /** @throws PORT_FAILED, and what has broken the connection */
 export async function answerTo(sent: ClientRequest, of: { port: number; sandboxId: string }): Promise<GuestAnswer> {
   let timer: NodeJS.Timeout | undefined;
+  const limitHead = (): void => {
+    timer = setTimeout(() => sent.destroy(failure('PORT_FAILED', { ...of, problem: `none came within ${HEAD_MS / 1000} s` })), HEAD_MS);
+  };
   try {
     return await new Promise<GuestAnswer>((resolve, reject) => {
       sent.once('response', (answer: IncomingMessage) => {
@@ -40,9 +43,7 @@ export async function answerTo(sent: ClientRequest, of: { port: number; sandboxI
         else resolve({ answer });
       });
       sent.once('upgrade', (answer: IncomingMessage, _connection: Duplex, head: Buffer) => resolve({ answer, upgraded: { head } }));
-      sent.once('finish', () => {
-        timer = setTimeout(() => sent.destroy(failure('PORT_FAILED', { ...of, problem: `none came within ${HEAD_MS / 1000} s` })), HEAD_MS);
-      });
+      sent.once('finish', limitHead);
       sent.on('error', (error: NodeJS.ErrnoException) =>
         reject(isFailure(error) ? error : failure('PORT_FAILED', { ...of, problem: problemOf(error) }, error)),
       );
@@ -50,6 +51,8 @@ export async function answerTo(sent: ClientRequest, of: { port: number; sandboxI
     });
   } finally {
     clearTimeout(timer);
+    // A guest may answer before it has been sent everything.
+    sent.off('finish', limitHead);
   }
 }
 

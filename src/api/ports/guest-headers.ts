@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { protocolsBesideKey } from '../auth/key-in-protocol.ts';
 import { cookieOfGuest, cookiesForGuest } from './guest-cookies.ts';
 import type { Place } from './place.ts';
 
@@ -10,6 +11,8 @@ const NOT_FOR_GUESTS = new Set([
   'host',
   'expect',
   'authorization',
+  // May carry a key; see `protocolsBesideKey`.
+  'sec-websocket-protocol',
   'cookie',
   'cookie2',
   'origin',
@@ -72,11 +75,13 @@ const OWN_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 export function headersForGuest({ headers, rawHeaders }: IncomingMessage, port: number, place: Place): OutgoingHttpHeaders {
   const { cookie, origin } = headers;
   const own = cookiesForGuest(cookie, place);
+  const protocols = protocolsBesideKey(headers);
   return {
     ...collected(rawHeaders, isForGuest, named(headers.connection)),
     host: `localhost:${port}`,
     ...(origin !== undefined && { origin: place.origins.includes(origin) ? `http://localhost:${port}` : origin }),
     ...(own !== undefined && { cookie: own }),
+    ...(protocols !== undefined && { 'sec-websocket-protocol': protocols }),
     ...framing(headers),
   };
 }

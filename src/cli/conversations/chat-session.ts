@@ -1,11 +1,14 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Attachment, Chat } from '../../client.ts';
-import { createChatState, type ChatState } from './chat-state.ts';
+import { visibleLine } from '../../contracts/visible-text.ts';
+import { createChatState, type AskedApproval, type ChatState } from './chat-state.ts';
 import { EXIT, printError, printFact, printLine, type Cli } from '../output/cli.ts';
 import { createEventPrinter } from '../output/event-printer.ts';
 import { loginName } from '../../platform/login-name.ts';
 
-const PROMPTS = { message: '> ', approval: 'Allow it? y(es, once), a(lways), n(o) > ', paused: 'Paused. Enter resumes, Ctrl-C exits > ', nothing: '' };
+const PROMPTS = { message: '> ', paused: 'Paused. Enter resumes, Ctrl-C exits > ', nothing: '' };
+/** Whole words only: a message that begins with "a" allows nothing. */
+const ANSWERS = { y: 'allow-once', yes: 'allow-once', a: 'allow', always: 'allow', n: 'deny', no: 'deny' } as const;
 /** After a burst of events, the person is prompted once. */
 const PROMPT_DELAY_MS = 60;
 
@@ -33,9 +36,10 @@ export async function runChatSession(cli: Cli, chat: Chat, attach: readonly stri
   const unsent = attach.map((path) => ({ path }));
   let taken = Promise.resolve();
   readline.on('line', (line) => {
-    prompt.entered();
+    // A line answers what the person could read when it was entered, whatever waits by the time it is taken.
+    const asked = terminal ? { wanted: state.wanted(), approval: prompt.entered() } : undefined;
     taken = taken
-      .then(() => takeLine(chat, state, line, { terminal, unsent }))
+      .then(() => takeLine(chat, state, line, { terminal, unsent, ...(asked ?? { wanted: state.wanted(), approval: state.nextApproval() }) }))
       .catch((error: unknown) => complain(cli, error))
       .then(() => prompt.ask());
   });
@@ -50,24 +54,37 @@ export async function runChatSession(cli: Cli, chat: Chat, attach: readonly stri
   printFact(cli, `${chat.id}. Ctrl-C pauses, Ctrl-D leaves.`);
   prompt.ask();
   const print = createEventPrinter(cli);
-  for await (const event of chat.events({ signal: leaving.signal })) {
+  try {
+    for await (const event of chat.events({ signal: leaving.signal })) {
+      prompt.clear();
+      print(event);
+      state.follow(event);
+      prompt.ask();
+      leaveWhenDone();
+    }
+  } finally {
+    // An input that is still read keeps the process alive, and takes its Ctrl-C.
+    state.inputEnded = true;
     prompt.clear();
-    print(event);
-    state.follow(event);
-    prompt.ask();
-    leaveWhenDone();
+    readline.close();
   }
-  prompt.clear();
-  readline.close();
   await taken;
   return exitCode;
 }
 
+interface Entered {
+  terminal: boolean;
+  unsent: Attachment[];
+  wanted: ReturnType<ChatState['wanted']>;
+  /** The approval that the person was asked for. */
+  approval: AskedApproval | undefined;
+}
+
 /** The meaning of a line depends on what the person was asked. */
-async function takeLine(chat: Chat, state: ChatState, line: string, { terminal, unsent }: { terminal: boolean; unsent: Attachment[] }): Promise<void> {
+async function takeLine(chat: Chat, state: ChatState, line: string, { terminal, unsent, wanted, approval }: Entered): Promise<void> {
   const text = line.trim();
-  const wanted = state.wanted();
-  if (wanted === 'approval') return answer(chat, state, text);
+  const given = Object.entries(ANSWERS).find(([word]) => word === text.toLowerCase())?.[1];
+  if (wanted === 'approval' && (approval || given)) return answer(chat, state, { text, given, approval });
   if (wanted === 'paused' && text === '') return chat.resume();
   if (text === '') return;
   // A person who types while the agent works wants to steer it now; lines of a file are separate messages.
@@ -77,17 +94,37 @@ async function takeLine(chat: Chat, state: ChatState, line: string, { terminal, 
   state.sent(turnId);
 }
 
-async function answer(chat: Chat, state: ChatState, text: string): Promise<void> {
-  const given = ({ y: 'allow-once', a: 'allow', n: 'deny' } as const)[text.toLowerCase().slice(0, 1)];
-  const approval = state.nextApproval();
-  if (!given || !approval) return;
-  state.forget(approval.callId);
-  await chat.approve({ ...approval, answer: given, by: loginName() ?? 'chat' });
+interface GivenAnswer {
+  text: string;
+  given: (typeof ANSWERS)[keyof typeof ANSWERS] | undefined;
+  approval: AskedApproval | undefined;
 }
 
-function createPrompt({ out }: Cli, readline: Interface, state: ChatState, terminal: boolean): { ask(): void; clear(): void; entered(): void } {
+async function answer(chat: Chat, state: ChatState, { text, given, approval }: GivenAnswer): Promise<void> {
+  if (text === '') return;
+  if (!given) throw new Error('Not sent, and nothing was allowed: a call waits for an answer. Write y, a or n.');
+  if (!approval) throw new Error('Nothing was answered: what waits now was not shown yet.');
+  const { callId, hash } = approval;
+  state.forget(callId);
+  try {
+    await chat.approve({ callId, hash, answer: given, by: loginName() ?? 'chat' });
+  } catch (error) {
+    state.askAgain(callId);
+    throw error;
+  }
+}
+
+interface Prompt {
+  ask(): void;
+  clear(): void;
+  /** Returns the approval that the person was asked for when the line was entered. */
+  entered(): AskedApproval | undefined;
+}
+
+function createPrompt({ out }: Cli, readline: Interface, state: ChatState, terminal: boolean): Prompt {
   let timer: NodeJS.Timeout | undefined;
   let isShown = false;
+  let asked: AskedApproval | undefined;
   const clear = () => {
     clearTimeout(timer);
     // The next output replaces the prompt.
@@ -98,19 +135,30 @@ function createPrompt({ out }: Cli, readline: Interface, state: ChatState, termi
     clear,
     entered() {
       isShown = false;
+      const before = asked;
+      asked = undefined;
+      return before?.callId === state.nextApproval()?.callId ? before : undefined;
     },
     ask() {
       clearTimeout(timer);
       if (!terminal) return;
       timer = setTimeout(() => {
-        const text = PROMPTS[state.wanted()];
+        const text = promptText(state);
         readline.setPrompt(text);
         if (text === '' || state.inputEnded) return;
         readline.prompt(true);
         isShown = true;
+        asked = state.nextApproval();
       }, PROMPT_DELAY_MS);
     },
   };
+}
+
+function promptText(state: ChatState): string {
+  const wanted = state.wanted();
+  if (wanted !== 'approval') return PROMPTS[wanted];
+  const { tool, callId } = state.nextApproval() ?? { tool: '', callId: '' };
+  return `Allow ${visibleLine(tool)} (${visibleLine(callId)})? y(es, once), a(lways), n(o) > `;
 }
 
 function complain(cli: Cli, error: unknown): void {

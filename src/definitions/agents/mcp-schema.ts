@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { duration } from '../../common/duration.ts';
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.ts';
 
 const texts = z.record(z.string(), z.string()).default({});
-const limit = duration.refine((milliseconds) => milliseconds > 0, 'has to be above 0');
+const limit = duration
+  .refine((milliseconds) => milliseconds > 0, 'has to be above 0')
+  .refine((milliseconds) => milliseconds <= LONGEST_TIMER_MS, 'is longer than a call can take; give at most 24d');
 const callLimits = {
   timeout: limit.default(120_000).describe('Time limit of a call. Default 2m.'),
   timeouts: z.record(z.string(), limit).optional().describe('Time limits of calls of single tools, by the names that the server gives them.'),

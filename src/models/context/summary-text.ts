@@ -21,7 +21,7 @@ export function describeSummary(summary: ContextSummary, recall: string): string
     ...(plan ? [section('Your plan at that time; a later call of yours that writes it counts', planLines(plan).join('\n'))] : []),
   ].join('\n\n');
   // The note must not end before its end.
-  return text.replaceAll(/<(?=\/?note\b)/g, '‹');
+  return text.replaceAll(/<(?=\/?note)/gi, '‹');
 }
 
 function section(name: string, text: string): string {

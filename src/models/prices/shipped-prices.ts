@@ -21,6 +21,8 @@ export const SHIPPED_PRICES: readonly Price[] = [
   ...priced('openai', 'gpt-4.1', { input: 2, output: 8, cacheRead: 0.5 }),
   ...priced('openai', 'gpt-4.1-mini', { input: 0.4, output: 1.6, cacheRead: 0.1 }),
   ...priced('openai', 'gpt-4.1-nano', { input: 0.1, output: 0.4, cacheRead: 0.025 }),
+  // The first version has kept its price, and knows no cache.
+  { model: 'openai/gpt-4o-2024-05-13', input: 5, output: 15 },
   ...priced('openai', 'gpt-4o', { input: 2.5, output: 10, cacheRead: 1.25 }),
   ...priced('openai', 'gpt-4o-mini', { input: 0.15, output: 0.6, cacheRead: 0.075 }),
   ...priced('openai', 'o3', { input: 2, output: 8, cacheRead: 0.5 }),

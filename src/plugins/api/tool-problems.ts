@@ -1,3 +1,4 @@
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.ts';
 import { NATIVE_DIALECT, VARIABLE } from './plugin-details.ts';
 import { shownId } from './read-plugin-definition.ts';
 import type { Permissions, Tool, ToolKind } from './tool.ts';
@@ -32,7 +33,10 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has no description, so a model cannot know when to call it', ({ description }) => typeof description === 'string' && description.trim() !== ''],
   ['has no execute function', ({ execute }) => typeof execute === 'function'],
   ['has parameters that are not the JSON Schema of an object ("type": "object")', ({ parameters }) => parameters?.['type'] === 'object'],
-  ['has a timeoutMs that is not a number above 0', ({ timeoutMs }) => typeof timeoutMs === 'number' && timeoutMs > 0],
+  [
+    `has a timeoutMs that is not a number above 0, of ${LONGEST_TIMER_MS} at most`,
+    ({ timeoutMs }) => typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= LONGEST_TIMER_MS,
+  ],
   ['was not made by defineTool', ({ kind, annotations, isolation }) => Boolean(kind && annotations && isolation)],
   ['has the isolation own, which only Longshore can give', ({ isolation, ownSandbox }) => isolation !== 'own' || typeof ownSandbox?.open === 'function'],
   ['has a kind that is none of tool, agent, behavior and multimodal_agent', ({ kind = 'tool' }) => Object.hasOwn(KINDS, kind)],

@@ -1,3 +1,5 @@
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.ts';
+
 /** Counts the uses of a resource. */
 export interface Use {
   begin(): void;
@@ -8,9 +10,6 @@ export interface Use {
   /** After this, `onIdle` is not called any more. */
   stop(): void;
 }
-
-/** A timer of the platform that is set for longer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Calls `onIdle` when there has been no use for `idleMs`; 0: never.

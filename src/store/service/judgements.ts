@@ -22,22 +22,30 @@ export interface PastDecision {
 export interface JudgementRows {
   /** The verdict about a call. */
   find(conversationId: string, callId: string): Promise<EventData['tool.judged'] | undefined>;
-  /** What the user has written here, oldest first: no notices about sub-agents, which are put into the transcript as messages, and nothing that was imported. */
+  /**
+   * What the user has written here, oldest first: no notices about sub-agents, which are put into the transcript as messages, nothing that was imported, and nothing
+   * that a rewind has taken back.
+   */
   userMessages(conversationId: string): Promise<string[]>;
+  /** Whether it is a fork that has entries of a sub-agent, whose messages were written by a model. */
+  isOfSubAgent(conversationId: string): Promise<boolean>;
   /** The newest decisions of people about calls of an agent, newest first. Those whose arguments were removed are left out. */
   pastDecisions(agentId: string, limit: number): Promise<PastDecision[]>;
 }
 
 const FIND = "select data from events where conversation_id = $1 and key = 'tool.judged/' || $2";
 
-/** Messages of the user before an entry of the transcript (`before`, a number). */
-const messagesBefore = (conversation: string, before: string) => `select coalesce(json_agg(u.text order by u.seq), '[]'::json) from (
+/** Messages of the user before an entry of the transcript (`before`, a number). `each` is a condition on every one. */
+const messagesBefore = (conversation: string, before: string, each = 'true') => `select coalesce(json_agg(u.text order by u.seq), '[]'::json) from (
     select t.seq, (select string_agg(part->>'text', E'\\n') from json_array_elements(t.entry->'content') part where part->>'type' = 'text') as text
     from ${entriesOf(conversation)} t
-    where t.entry->>'role' = 'user' and t.key not like 'ended-%' and t.key not like 'imported-%' and t.seq < ${before}
+    where t.entry->>'role' = 'user' and t.key not like 'ended-%' and t.key not like 'imported-%' and t.seq < ${before} and ${each}
   ) u`;
 
-const USER_MESSAGES = `select (${messagesBefore('$1', '2147483647')}) as texts`;
+const USER_MESSAGES = `select (${messagesBefore('$1', '2147483647', 'not t.rewound')}) as texts`;
+
+const OF_SUB_AGENT = `select exists (select from transcript_parts p join conversations s on s.conversation_id = p.source_id
+  where p.conversation_id = $1 and s.status->'parent' is not null) as is`;
 
 const PAST = `with decided as (
     select e.conversation_id, e.at, e.data->>'callId' as call_id, e.data->>'tool' as tool, e.data->>'answer' as answer, c.status->'parent' is not null as of_sub_agent
@@ -73,6 +81,10 @@ export function createJudgements({ database }: { database: Database }): Judgemen
     async userMessages(conversationId) {
       const [found] = await database.query<{ texts: string[] }>('judgements.userMessages', USER_MESSAGES, [conversationId]);
       return found?.texts ?? [];
+    },
+    async isOfSubAgent(conversationId) {
+      const [found] = await database.query<{ is: boolean }>('judgements.isOfSubAgent', OF_SUB_AGENT, [conversationId]);
+      return found?.is === true;
     },
     async pastDecisions(agentId, limit) {
       const rows = await database.query<PastRow>('judgements.pastDecisions', PAST, [agentId, limit]);

@@ -218,6 +218,11 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
     ],
     ['a bad decision', 'model: a/b\napproval:\n  - { tool: x, decide: yes }\n', 'fixer.yaml:3: approval[0].decide: "yes" is not usable. "decide": '],
     ['a budget of zero', 'model: a/b\nbudget: { wallTime: 0 }\n', 'fixer.yaml:2: budget.wallTime: 0 is not usable. "wallTime": has to be above 0'],
+    [
+      'a time limit that no timer takes',
+      'model: a/b\nmcp:\n  files: { command: node, where: host, timeout: 30d }\n',
+      'fixer.yaml:3: mcp.files.timeout: "30d" is not usable. "timeout": is longer than a call can take; give at most 24d',
+    ],
     ['a list', '- a\n', 'fixer.yaml: (the whole file): ["a"] is not usable.'],
     ['an empty file', '', 'fixer.yaml: (the whole file): null is not usable.'],
     ['no YAML', 'model: a/b\ntools: [a\n', 'fixer.yaml:3: (the whole file): is not YAML ('],

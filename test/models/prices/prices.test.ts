@@ -42,6 +42,11 @@ test('the first pattern that fits counts; a model that fits none has no cost, wh
   expect([prices.has('a/large'), prices.has('b/large')]).toEqual([true, false]);
 });
 
+test('a dated version whose price is not that of its model has its own', () => {
+  expect(createPrices().costOf('openai/gpt-4o-2024-08-06', usage(MILLION, MILLION))).toBe(12.5);
+  expect(createPrices().costOf('openai/gpt-4o-2024-05-13', usage(MILLION, MILLION))).toBe(20);
+});
+
 test('scripted models are free, unless the table names them, and are named without their directory', () => {
   const name = modelName({ model: 'scripted//srv/agents/demo.yaml' });
   expect(name).toBe('scripted/demo.yaml');

@@ -59,6 +59,12 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
     ['parameters that are no object', { id: 'weather', tools: [echoTool('a', { parameters: { type: 'string' } })] }, /not the JSON Schema of an object/],
     ['no parameters', { id: 'weather', tools: [echoTool('a', { parameters: undefined as unknown as JsonObject })] }, /not the JSON Schema of an object/],
     ['a timeout of zero', { id: 'weather', tools: [echoTool('a', { timeoutMs: 0 })] }, /timeoutMs that is not a number above 0/],
+    [
+      'a timeout for ever',
+      { id: 'weather', tools: [echoTool('a', { timeoutMs: Infinity })] },
+      /tool "a" has a timeoutMs that is not a number above 0, of 2147483647 at most/,
+    ],
+    ['a timeout that no timer takes', { id: 'weather', tools: [echoTool('a', { timeoutMs: 2 ** 31 })] }, /of 2147483647 at most/],
     ['a bare object as a tool', { id: 'weather', tools: [{ id: 'a', description: 'A' }] }, /has no execute function\. Make each tool with defineTool/],
     [
       'a host with a star',

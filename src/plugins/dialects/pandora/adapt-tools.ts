@@ -76,15 +76,17 @@ function alertsOf(given: unknown): AdaptedAlert[] {
   return given.map((alert: { level?: unknown; message?: unknown } | null) => ({ level: String(alert?.level), text: String(alert?.message) }));
 }
 
-function adaptList(module: EntryModule, tools: unknown): AdaptedEntries {
-  if (!Array.isArray(tools)) throw new Error('its export "tools" is not a list');
+function adaptList(module: EntryModule, given: unknown): AdaptedEntries {
+  if (!Array.isArray(given)) throw new Error('its export "tools" is not a list');
+  // A list of the plugin may have a `map` of its own, which could return tools of another entry.
+  const tools = Array.from(given as (Tool | null)[]);
   const alerts = tools
-    .filter((tool: Tool | null) => tool?.sandbox !== undefined || tool?.permissions !== undefined)
-    .map(({ id }: Tool) => ({
+    .filter((tool) => tool?.sandbox !== undefined || tool?.permissions !== undefined)
+    .map((tool) => ({
       level: 'warning',
-      text: `Tool "${id}" declares a sandbox or permissions of its own; they are ignored, and the manifest is used.`,
+      text: `Tool "${tool?.id}" declares a sandbox or permissions of its own; they are ignored, and the manifest is used.`,
     }));
-  return { dialect: 'pandora', tools: tools.map((tool: Partial<Tool> | null, index) => adaptTool(module, tool ?? {}, index)), alerts };
+  return { dialect: 'pandora', tools: tools.map((tool, index) => adaptTool(module, tool ?? {}, index)), alerts };
 }
 
 function adaptTool({ entry, permissions: { env } }: EntryModule, tool: Partial<Tool>, index: number): JsonObject {

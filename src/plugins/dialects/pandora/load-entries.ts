@@ -55,10 +55,18 @@ function keyOf({ time = false, random = false, network = [], env = [], fs = [] }
 
 async function isolateEntries({ name, root, isolate, id, settle }: EntriesOptions, entries: Entry[]): Promise<LoadedEntries> {
   if (!isolate) throw pluginInvalid(name, 'this process cannot isolate plugins', 'Load it in a worker');
-  const { permissions = {}, entry = '' } = entries[0] ?? {};
+  const { permissions = {}, entry = '', index = 0 } = entries[0] ?? {};
+  // The process may say of a tool what it likes; it is of no entry that has other permissions.
+  const own = (described: JsonObject) => (entries.some((one) => one.index === described['entry']) ? described : { ...described, entry: index });
   const wrapper = wrapperOf(await realpath(root), entries, permissions);
   try {
-    const part: LoadedEntries = await isolate({ entry: join(root, entry), wrapper, permissions, defaults: { id }, settle });
+    const part: LoadedEntries = await isolate({
+      entry: join(root, entry),
+      wrapper,
+      permissions,
+      defaults: { id },
+      settle: (described) => settle(own(described)),
+    });
     const { load } = part;
     return load ? Object.assign(part, { load: (host: PluginHost) => load({ ...host, env: pick(host.env, permissions.env) }) }) : part;
   } catch (error) {
