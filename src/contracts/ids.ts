@@ -20,7 +20,10 @@ export function makeId(prefix: IdPrefix, nowMs: number, random: () => number): s
   return `${prefix}_${time}${tail}`;
 }
 
-/** Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. */
+/**
+ * Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. Callers choose ids of conversations: no two
+ * have the same sandbox.
+ */
 export function sandboxIdOf(conversationId: string): string {
-  return `sbx_${conversationId.replace(/^conv_/, '')}`;
+  return conversationId.startsWith('conv_') ? `sbx_${conversationId.slice('conv_'.length)}` : `sbx-${conversationId}`;
 }

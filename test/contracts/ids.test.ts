@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { makeId } from '../../src/contracts/ids.ts';
+import { makeId, sandboxIdOf } from '../../src/contracts/ids.ts';
 
 const times = fc.integer({ min: 0, max: 4_102_444_800_000 });
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -23,4 +23,15 @@ test('ids sort by the time they were made at', () => {
 
 test('the same time and the same randomness give the same id', () => {
   expect(makeId('call', 1, () => 0.5)).toBe(makeId('call', 1, () => 0.5));
+});
+
+test('no two conversations have the same id of a sandbox, however callers name them', () => {
+  const names = fc.stringMatching(/^(conv_|sbx_|sbx-)?[a-c_.-]{1,4}$/);
+  fc.assert(
+    fc.property(names, names, (one, other) => {
+      fc.pre(one !== other);
+      expect(sandboxIdOf(one)).not.toBe(sandboxIdOf(other));
+    }),
+  );
+  expect(['conv_a', 'a', 'conv_conv_a', '-a'].map(sandboxIdOf)).toEqual(['sbx_a', 'sbx-a', 'sbx_conv_a', 'sbx--a']);
 });

@@ -22,6 +22,7 @@ import { backUp } from './copies/back-up.ts';
 import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
+import { checkOwner } from './base/check-owner.ts';
 import { checkTier } from './base/check-tier.ts';
 import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/docker-context.ts';
@@ -216,7 +217,7 @@ async function open(context: DockerContext, owner: SandboxOwner, options: Sandbo
   return untilSettled(owner.sandboxId, async () => {
     const { row, isReady } = await withRoom(context, { ...owner, ...needsOf(options), anywhere: owner.mayMove === true }, async () => {
       const warm = await claimWarm(context, owner, options);
-      return { row: warm ?? (await ensureRow(context, owner, options)), isReady: warm?.state === 'running' };
+      return { row: warm ?? checkOwner(await ensureRow(context, owner, options), owner), isReady: warm?.state === 'running' };
     });
     return isReady ? { handle: handleFor(context, row, options) } : openOrWithdraw(context, row);
   });

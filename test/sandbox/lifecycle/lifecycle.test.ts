@@ -51,6 +51,25 @@ describe('opening', () => {
     }
   });
 
+  test.each([
+    ['of another tenant', 'SANDBOX_NOT_FOUND', { tenantId: 'other', conversationId: 'conv_other' }],
+    ['of another tenant, without a conversation', 'SANDBOX_NOT_FOUND', { tenantId: 'other' }],
+    ['of the same tenant', 'SANDBOX_IN_USE', { tenantId: 'tenant', conversationId: 'conv_other' }],
+  ])('the sandbox of a conversation is not opened for somebody else who has come to its id: %s', async (_who, code, other) => {
+    const { sandboxId, tenantId } = parts.newOwner();
+    const owner = { sandboxId, tenantId, conversationId: `conv_of_${sandboxId}` };
+    await parts.sandboxes.open(owner, {});
+    for (const sandboxes of [parts.sandboxes, parts.another()]) await expect(sandboxes.open({ sandboxId, ...other }, {})).rejects.toMatchObject({ code });
+    const { handle } = await parts.sandboxes.open(owner, {});
+    expect(await output(handle, 'echo mine')).toBe('mine');
+  });
+
+  test('a sandbox without a conversation is not taken by one that has come to its id', async () => {
+    const owner = parts.newOwner();
+    await parts.sandboxes.open(owner, {});
+    await expect(parts.sandboxes.open({ ...owner, conversationId: 'conv_any' }, {})).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
+  });
+
   test('a missing image is named', async () => {
     await expect(parts.sandboxes.open(parts.newOwner(), { image: 'no-such-image:1' })).rejects.toMatchObject({ code: 'IMAGE_NOT_FOUND' });
   });
