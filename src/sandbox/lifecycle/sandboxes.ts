@@ -87,7 +87,7 @@ export interface SandboxesOptions {
   terms?: Pick<TermsOfOptions, 'resolve' | 'trust' | 'watchDisk'>;
 }
 
-const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,139}$/;
 const REAP_GRACE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
@@ -264,7 +264,7 @@ function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | '
 
 function checkId(sandboxId: string): void {
   if (SANDBOX_ID.test(sandboxId)) return;
-  throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 100 letters, digits, "_", "." and "-"' });
+  throw failure('INVALID_ARGUMENT', { what: 'sandboxId', problem: JSON.stringify(sandboxId), fix: 'Use up to 140 letters, digits, "_", "." and "-"' });
 }
 
 /** The sandbox's row: a new or existing one with the owner's id, or the row of the sandbox that the conversation already has. */

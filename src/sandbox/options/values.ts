@@ -7,7 +7,7 @@ const CENTURY_MS = 100 * 365.25 * 86_400_000;
 const MAX_PATH_CHARACTERS = 4096;
 const MAX_NAME_CHARACTERS = 200;
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
-const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/;
+const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,139}$/;
 
 interface TextLimits {
   /** Completes "is not …". */
@@ -57,7 +57,7 @@ export const execId = value<string>((given) => {
 
 export const sandboxId = value<string>((given) => {
   if (typeof given === 'string' && SANDBOX_ID.test(given)) return undefined;
-  return isNot(given, 'the id of a sandbox', 'Use a letter or digit, then letters, digits, "_", "." and "-", 100 characters at most');
+  return isNot(given, 'the id of a sandbox', 'Use a letter or digit, then letters, digits, "_", "." and "-", 140 characters at most');
 });
 
 const SNAPSHOT_NAME = /^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,99}$/u;

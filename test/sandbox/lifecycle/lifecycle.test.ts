@@ -1,3 +1,5 @@
+import { checkId } from '../../../src/client/start-conversation.ts';
+import { sandboxIdOf } from '../../../src/contracts/ids.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { newConversation } from '../../store/support.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
@@ -72,6 +74,16 @@ describe('opening', () => {
 
   test('a missing image is named', async () => {
     await expect(parts.sandboxes.open(parts.newOwner(), { image: 'no-such-image:1' })).rejects.toMatchObject({ code: 'IMAGE_NOT_FOUND' });
+  });
+
+  test('the sandbox of a conversation with the longest id that a caller may choose is made, and does its work', async () => {
+    const conversationId = 'c'.repeat(128);
+    checkId(conversationId);
+    const owner = { sandboxId: sandboxIdOf(conversationId), tenantId: 'tenant', conversationId };
+    const { handle } = await parts.sandboxes.open(owner, {});
+    expect(await output(handle, 'echo yes')).toBe('yes');
+    expect(await parts.sandboxes.stop(owner.sandboxId)).toBe('stopped');
+    expect(await output(handle, 'echo again')).toBe('again');
   });
 
   test('an id that is no name is refused', async () => {
