@@ -2,7 +2,7 @@ import { checkDatabaseUrl } from '../../platform/config.ts';
 import { readEncryptionKeys } from '../../platform/encryption-keys.ts';
 import { createLogger } from '../../platform/log.ts';
 import { createTemporalLink } from '../../client/temporal/temporal.ts';
-import { missingAttributes } from '../../contracts/search-attributes.ts';
+import { missingAttributes, tellMissing } from '../../contracts/search-attributes.ts';
 import { named } from '../../store/database/fit-schema.ts';
 import { readSchema } from '../../store/open-store.ts';
 import { EXIT, printFact, printLine, type Cli } from '../output/cli.ts';
@@ -36,9 +36,11 @@ async function checkTemporal(cli: Cli): Promise<string | undefined> {
   const temporal = createTemporalLink({ address, namespace, keys: readEncryptionKeys(LONGSHORE_ENCRYPTION_KEYS) });
   try {
     const { operatorService } = await temporal.connection();
-    const missing = missingAttributes((await operatorService.listSearchAttributes({ namespace })).customAttributes).map(({ name }) => name);
-    printFact(cli, missing.length === 0 ? 'Temporal: search attributes exist already.' : `Temporal: search attributes are missing: ${missing.join(', ')}.`);
-    return missing.length === 0 ? undefined : SET_UP;
+    const lacks = missingAttributes((await operatorService.listSearchAttributes({ namespace })).customAttributes);
+    const { missing, fix } = tellMissing(lacks);
+    printFact(cli, lacks.length === 0 ? 'Temporal: search attributes exist already.' : `Temporal: search attributes are missing: ${missing}.`);
+    if (lacks.length === 0) return undefined;
+    return lacks.some(({ problem }) => problem === 'other type') ? `longshore setup does not help. ${fix}.` : SET_UP;
   } finally {
     await temporal.close();
   }
