@@ -33,5 +33,22 @@ export interface ApiKey {
 
 /** What stands in place of the id of a key for the user of a token: users of two tenants may have the same id. */
 export function keyIdOfToken(tenantId: string, userId: string): string {
-  return `oidc:${JSON.stringify([tenantId, userId])}`;
+  return `${TOKEN}${JSON.stringify([tenantId, userId])}`;
 }
+
+/** Whom such an id stands for; undefined for the id of a key, and for what is no id of a user. */
+export function userOfTokenId(keyId: string): { tenantId: string; userId: string } | undefined {
+  const [tenantId, userId, ...more] = keyId.startsWith(TOKEN) ? textsIn(keyId.slice(TOKEN.length)) : [];
+  return tenantId === undefined || userId === undefined || more.length > 0 ? undefined : { tenantId, userId };
+}
+
+function textsIn(json: string): string[] {
+  try {
+    const list: unknown = JSON.parse(json);
+    return Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+const TOKEN = 'oidc:';

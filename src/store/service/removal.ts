@@ -28,7 +28,7 @@ export interface RemovalRows {
   finish(conversationId: string): Promise<boolean>;
   /** How much there is of a user; `entries`: values that plugins keep about the user outside of conversations. */
   userData(tenantId: string, userId: string): Promise<{ conversations: number; open: number; entries: number }>;
-  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, the count of the user's requests, and the user's id in the usage of removed conversations, too. */
+  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, the count of the user's requests and limits that were set for the user alone, and the user's id in the usage of removed conversations, too. */
   removeUserEntries(tenantId: string, userId: string): Promise<number>;
   /** Removes what removals at the same time have left: entries that only they read, tokens of users whose last conversations they were; and calls of removed conversations that no limit counts any more. */
   sweep(): Promise<void>;
@@ -112,6 +112,7 @@ const REMOVE_ENTRIES = `with erased as (update request_answers set body = null w
   signed_out as (delete from mcp_tokens where tenant_id = $1 and user_id = $2),
   waiting as (delete from mcp_sign_ins where tenant_id = $1 and user_id = $2),
   requests as (delete from request_counts where subject = $3),
+  limited as (delete from limits where subject = $3),
   nameless as (${addUsageDays("select tenant_id, day, agent_id, '' as user_id, model, calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced from named")})
   delete from plugin_store where tenant_id = $1 and user_id = $2 returning 1`;
 const SET = `insert into tenant_retention (tenant_id, keep_ms) values ($1, $2) on conflict (tenant_id) do update set keep_ms = excluded.keep_ms`;
