@@ -12,7 +12,7 @@ export async function registerSearchAttributes(connection: Connection, namespace
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   const lacks = missingAttributes(customAttributes);
   if (lacks.some(({ problem }) => problem === 'other type')) {
-    throw failure('TEMPORAL_NOT_PREPARED', { namespace, address: String(connection.options.address), ...tellMissing(lacks) });
+    throw failure('TEMPORAL_NOT_PREPARED', { namespace, address: connection.options.address, ...tellMissing(lacks) });
   }
   const missing = lacks.flatMap(({ name, problem }) => (problem === 'missing' ? [name] : []));
   if (missing.length === 0) return [];

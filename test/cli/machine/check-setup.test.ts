@@ -47,7 +47,7 @@ test('a search attribute of another type is said to be one by setup and its chec
   const connection = await Connection.connect({ address });
   try {
     await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs('1 day') });
-    const add = () => connection.operatorService.addSearchAttributes({ namespace, searchAttributes: { CostUsd: INDEXED_TYPES.KEYWORD } });
+    const add = () => connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries([['CostUsd', INDEXED_TYPES.KEYWORD]]) });
     // The server knows a new namespace a moment later.
     await until(async () => add().then(() => true, () => false), 'the attribute is there'); // prettier-ignore
     const environment = { ...process.env, DATABASE_URL: database.url, TEMPORAL_NAMESPACE: namespace };

@@ -1,5 +1,3 @@
-import { checkId } from '../../../src/client/start-conversation.ts';
-import { sandboxIdOf } from '../../../src/contracts/ids.ts';
 import { loadConfig } from '../../../src/platform/config.ts';
 import { newConversation } from '../../store/support.ts';
 import { createTestSandboxes, output, until, type TestSandboxes } from './support.ts';
@@ -53,37 +51,8 @@ describe('opening', () => {
     }
   });
 
-  test.each([
-    ['of another tenant', 'SANDBOX_NOT_FOUND', { tenantId: 'other', conversationId: 'conv_other' }],
-    ['of another tenant, without a conversation', 'SANDBOX_NOT_FOUND', { tenantId: 'other' }],
-    ['of the same tenant', 'SANDBOX_IN_USE', { tenantId: 'tenant', conversationId: 'conv_other' }],
-  ])('the sandbox of a conversation is not opened for somebody else who has come to its id: %s', async (_who, code, other) => {
-    const { sandboxId, tenantId } = parts.newOwner();
-    const owner = { sandboxId, tenantId, conversationId: `conv_of_${sandboxId}` };
-    await parts.sandboxes.open(owner, {});
-    for (const sandboxes of [parts.sandboxes, parts.another()]) await expect(sandboxes.open({ sandboxId, ...other }, {})).rejects.toMatchObject({ code });
-    const { handle } = await parts.sandboxes.open(owner, {});
-    expect(await output(handle, 'echo mine')).toBe('mine');
-  });
-
-  test('a sandbox without a conversation is not taken by one that has come to its id', async () => {
-    const owner = parts.newOwner();
-    await parts.sandboxes.open(owner, {});
-    await expect(parts.sandboxes.open({ ...owner, conversationId: 'conv_any' }, {})).rejects.toMatchObject({ code: 'SANDBOX_NOT_FOUND' });
-  });
-
   test('a missing image is named', async () => {
     await expect(parts.sandboxes.open(parts.newOwner(), { image: 'no-such-image:1' })).rejects.toMatchObject({ code: 'IMAGE_NOT_FOUND' });
-  });
-
-  test('the sandbox of a conversation with the longest id that a caller may choose is made, and does its work', async () => {
-    const conversationId = 'c'.repeat(128);
-    checkId(conversationId);
-    const owner = { sandboxId: sandboxIdOf(conversationId), tenantId: 'tenant', conversationId };
-    const { handle } = await parts.sandboxes.open(owner, {});
-    expect(await output(handle, 'echo yes')).toBe('yes');
-    expect(await parts.sandboxes.stop(owner.sandboxId)).toBe('stopped');
-    expect(await output(handle, 'echo again')).toBe('again');
   });
 
   test('an id that is no name is refused', async () => {
