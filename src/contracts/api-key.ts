@@ -1,3 +1,5 @@
+import { tryParseForeign } from './foreign-json.ts';
+
 /** What a key of the HTTP service may do. `admin` includes the others and the management of keys; approving is a scope of its own. */
 export const SCOPES = [
   'conversations:read',
@@ -38,17 +40,10 @@ export function keyIdOfToken(tenantId: string, userId: string): string {
 
 /** Whom such an id stands for; undefined for the id of a key, and for what is no id of a user. */
 export function userOfTokenId(keyId: string): { tenantId: string; userId: string } | undefined {
-  const [tenantId, userId, ...more] = keyId.startsWith(TOKEN) ? textsIn(keyId.slice(TOKEN.length)) : [];
-  return tenantId === undefined || userId === undefined || more.length > 0 ? undefined : { tenantId, userId };
-}
-
-function textsIn(json: string): string[] {
-  try {
-    const list: unknown = JSON.parse(json);
-    return Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : [];
-  } catch {
-    return [];
-  }
+  const ids = keyId.startsWith(TOKEN) ? tryParseForeign(keyId.slice(TOKEN.length)) : undefined;
+  if (!Array.isArray(ids) || ids.length !== 2) return undefined;
+  const [tenantId, userId] = ids;
+  return typeof tenantId === 'string' && typeof userId === 'string' ? { tenantId, userId } : undefined;
 }
 
 const TOKEN = 'oidc:';
