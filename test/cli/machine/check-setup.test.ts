@@ -67,3 +67,16 @@ test('a search attribute of another type is said to be one by setup and its chec
     await connection.close();
   }
 }, 60_000);
+
+test('setup --check refuses a database of another namespace, as setup does', async () => {
+  await using database = await createTestDatabase();
+  const client = new Client(database.url);
+  await client.connect();
+  await client.query(`insert into temporal_home (namespace, namespace_id) values ('other', 'id-of-other')`);
+  await client.end();
+  const environment = { ...process.env, DATABASE_URL: database.url };
+  const said = expect.stringContaining('The database belongs to the Temporal namespace "other" (id-of-other)') as string;
+  const [check, setup] = [await runLine(undefined, ['setup', '--check'], { environment }), await runLine(undefined, ['setup'], { environment })];
+  expect([check.code, check.err]).toEqual([setup.code, said]);
+  expect([setup.code, setup.err]).toEqual([1, said]);
+});
