@@ -29,7 +29,7 @@ export function copyCommand(cli: Cli): Command {
 
 /** Ids have a prefix, so that a local path may contain a colon. */
 function placeOf(text: string): Place {
-  const [, id, path = ''] = /^((?:sbx|conv)_[A-Za-z0-9_.-]+):(.*)$/s.exec(text) ?? [];
+  const [, id, path = ''] = /^((?:sbx[_-]|conv_)[A-Za-z0-9_.-]+):(.*)$/s.exec(text) ?? [];
   if (id === undefined) return { where: 'here', path: text };
   return { where: 'sandbox', id, path: path === '' ? HOME : path };
 }
