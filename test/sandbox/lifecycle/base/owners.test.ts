@@ -12,7 +12,7 @@ test.each([
   ['of another tenant', 'SANDBOX_NOT_FOUND', { tenantId: 'other', conversationId: 'conv_other' }],
   ['of another tenant, without a conversation', 'SANDBOX_NOT_FOUND', { tenantId: 'other' }],
   ['of the same tenant', 'SANDBOX_IN_USE', { tenantId: 'tenant', conversationId: 'conv_other' }],
-])('the sandbox of a conversation is not opened for somebody else who has come to its id: %s', async (_who, code, other) => {
+])('the sandbox of a conversation is not opened for another owner who has come to its id: %s', async (_who, code, other) => {
   const { sandboxId, tenantId } = parts.newOwner();
   const owner = { sandboxId, tenantId, conversationId: `conv_of_${sandboxId}` };
   await parts.sandboxes.open(owner, {});
