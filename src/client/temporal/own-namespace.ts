@@ -25,7 +25,7 @@ export async function checkNamespace(home: Store['temporalHome'], parts: Namespa
   compareNamespaces(await home.claim(here), here, parts.address);
 }
 
-/** @throws DATABASE_ELSEWHERE when they are different ones, as far as both servers have told */
+/** @throws DATABASE_ELSEWHERE when they are different ones, as far as both servers say */
 export function compareNamespaces(owner: TemporalNamespace, here: TemporalNamespace, address: string): void {
   if (owner.name === here.name && (owner.id === undefined || here.id === undefined || owner.id === here.id)) return;
   throw failure('DATABASE_ELSEWHERE', { owner: wordsFor(owner), here: wordsFor(here), address });
