@@ -1,3 +1,4 @@
+import { keyIdOfToken, userOfTokenId } from '../contracts/api-key.ts';
 import type { AuditSource } from '../contracts/audit.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -12,8 +13,11 @@ export function createLimitCalls({ limits, apiKeys }: Pick<Store, 'limits' | 'ap
       if (tenant !== undefined && key === undefined) return limits.set({ tenant }, values, by);
       if (key !== undefined && tenant === undefined) {
         if (values.runningTurns !== undefined) throw refused('runningTurns of a key: a turn belongs to a tenant', 'Name the tenant');
-        // Limits of a key that is gone can be taken away. Users of tokens have none that could be looked up.
-        const isKnown = Object.keys(values).length === 0 || key.startsWith('oidc:') || (await apiKeys.find(key)) !== undefined;
+        // Users of tokens have no keys that could be looked up. However the text is written, one text stands for one of them.
+        const user = userOfTokenId(key);
+        if (user) return limits.set({ key: keyIdOfToken(user.tenantId, user.userId) }, values, by);
+        // Limits of a key that is gone can be taken away.
+        const isKnown = Object.keys(values).length === 0 || (await apiKeys.find(key)) !== undefined;
         if (!isKnown) throw failure('KEY_NOT_FOUND', { keyId: key });
         return limits.set({ key }, values, by);
       }

@@ -1,8 +1,9 @@
 import type { ScheduleDescription, ScheduleSpec } from '@temporalio/client';
-import { parseDuration } from '../common/duration.ts';
+import { LONGEST_MS, parseDuration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Schedule, ScheduleTiming } from './types/schedule-types.ts';
 
+const SECOND = 1_000;
 const MINUTE = 60_000;
 const ONE_OF = 'Give one of cron, every and at';
 const CRON = /^(@(yearly|monthly|weekly|daily|hourly)|[^\s#=@]+( [^\s#=@]+){4})$/;
@@ -51,10 +52,11 @@ function isDay(date: string): boolean {
   return new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
 }
 
-/** Returns the duration in milliseconds. Less than a minute is refused. */
+/** Returns the duration in milliseconds: whole seconds, in which Temporal counts. Less than a minute is refused, and more than Temporal can count. */
 export function atLeastAMinute(what: string, given: string | number): number {
   const ms = typeof given === 'number' ? given : parseDuration(given);
-  if (ms >= MINUTE && Number.isFinite(ms)) return ms;
+  if (ms > LONGEST_MS) throw bad(what, `${given} is longer than a hundred years`, 'Give at most 36525d');
+  if (ms >= MINUTE) return Math.round(ms / SECOND) * SECOND;
   throw bad(what, `${given} is less than a minute`, 'Write 1m or more, such as 30m, 24h or 7d');
 }
 

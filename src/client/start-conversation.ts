@@ -10,7 +10,7 @@ import { summaryLine } from '../contracts/markdown.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import { makeId } from '../contracts/ids.ts';
 import { temporalPriority } from '../contracts/places/priority.ts';
-import type { ScheduledBy } from '../contracts/schedule.ts';
+import { isScheduledId, type ScheduledBy } from '../contracts/schedule.ts';
 import type { ImportedFrom } from '../contracts/imports/import.ts';
 import type { ForkInput } from '../contracts/forks/fork.ts';
 import type { Parent, Share } from '../contracts/sub-agent.ts';
@@ -69,7 +69,7 @@ export interface StartRequest extends Omit<StartOptions, 'output' | 'clientTools
 export async function startConversation(parts: StartParts, options: StartRequest): Promise<{ conversationId: string; turnId?: string }> {
   if (options.message !== undefined) checkMessageText(options.message, options.attachments);
   const attachments = await readAttachments(options.attachments);
-  if (options.conversationId !== undefined) checkId(options.conversationId);
+  if (options.conversationId !== undefined) checkChosenId(options.conversationId, options);
   await checkOutputOf(options);
   const agent = await findAgent(parts.agents, options.agent);
   const clientTools = await toolsOf(agent, options);
@@ -165,6 +165,13 @@ export async function findAgent(source: AgentSource, id: string): Promise<Agent>
   const agent = agents.get(id);
   if (agent) return agent;
   throw failure('AGENT_NOT_FOUND', { agent: id, known: [...agents.keys()].toSorted().join(', ') || 'none', directory: source.directory });
+}
+
+/** The conversation of a schedule's run has an id that can be guessed: who took it beforehand would keep the run, also of another tenant, from having one. */
+function checkChosenId(conversationId: string, { scheduledBy, imported }: StartRequest): void {
+  checkId(conversationId);
+  if (!isScheduledId(conversationId) || scheduledBy || imported) return;
+  throw failure('INVALID_ARGUMENT', { what: 'conversationId', problem: `${showValue(conversationId)} is an id for runs of schedules`, fix: 'Choose another' });
 }
 
 /** The id becomes part of the names of a container and a volume. */

@@ -3,7 +3,7 @@ import { failure } from '../contracts/errors.ts';
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** A date at this distance from now fits the types for times of Postgres and of JavaScript. */
-const LONGEST_MS = 36_525 * 86_400_000;
+export const LONGEST_MS = 36_525 * 86_400_000;
 const PROBLEM = 'is not a duration; write 30s, 10m, 24h or 7d, or milliseconds as a number';
 const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 

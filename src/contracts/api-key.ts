@@ -1,3 +1,5 @@
+import { tryParseForeign } from './foreign-json.ts';
+
 /** What a key of the HTTP service may do. `admin` includes the others and the management of keys; approving is a scope of its own. */
 export const SCOPES = [
   'conversations:read',
@@ -33,5 +35,15 @@ export interface ApiKey {
 
 /** What stands in place of the id of a key for the user of a token: users of two tenants may have the same id. */
 export function keyIdOfToken(tenantId: string, userId: string): string {
-  return `oidc:${JSON.stringify([tenantId, userId])}`;
+  return `${TOKEN}${JSON.stringify([tenantId, userId])}`;
 }
+
+/** Whom such an id stands for; undefined for the id of a key, and for what is no id of a user. */
+export function userOfTokenId(keyId: string): { tenantId: string; userId: string } | undefined {
+  const ids = keyId.startsWith(TOKEN) ? tryParseForeign(keyId.slice(TOKEN.length)) : undefined;
+  if (!Array.isArray(ids) || ids.length !== 2) return undefined;
+  const [tenantId, userId] = ids;
+  return typeof tenantId === 'string' && typeof userId === 'string' ? { tenantId, userId } : undefined;
+}
+
+const TOKEN = 'oidc:';

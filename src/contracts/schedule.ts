@@ -31,3 +31,8 @@ export interface StartScheduledResult {
 export function scheduledConversationId({ scheduleId, at }: ScheduledBy): string {
   return `conv_${scheduleId}-${at.slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
+
+/** Whether the id is one that a run of a schedule has, or may have later. */
+export function isScheduledId(conversationId: string): boolean {
+  return /^conv_.+-\d{8}T\d{6}Z$/.test(conversationId);
+}

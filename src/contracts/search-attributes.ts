@@ -26,5 +26,13 @@ export function missingAttributes(registered: Readonly<Record<string, unknown>>)
   });
 }
 
+/** What a namespace lacks, in words, and what to do. One that has another type cannot be registered again. */
+export function tellMissing(lacks: ReturnType<typeof missingAttributes>): { missing: string; fix: string } {
+  const missing = lacks.map(({ name, problem }) => (problem === 'missing' ? name : `${name} (it has another type)`)).join(', ');
+  if (lacks.every(({ problem }) => problem === 'missing')) return { missing, fix: 'Register them, which may be repeated: longshore setup' };
+  const fix = 'Remove those of another type, if no other program uses them (temporal operator search-attribute remove), then: longshore setup';
+  return { missing, fix };
+}
+
 type SearchAttribute = keyof typeof SEARCH_ATTRIBUTES;
 const names = Object.keys(SEARCH_ATTRIBUTES) as SearchAttribute[];

@@ -51,7 +51,11 @@ async function templateOf({ LONGSHORE_AGENTS, LONGSHORE_TEMPLATES }: Config, { t
 async function open(parts: OpenParts, template: SandboxOptions, options: OpenSandboxOptions): Promise<OpenedSandbox> {
   const { store, sandboxes, tenantId } = parts;
   const { ttlMs = HOUR_MS, sandboxId: known, assets, tenantId: _tenant, backend: _backend, databaseUrl: _url, log: _log, signal, ...wished } = options;
-  if (known !== undefined) await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
+  if (known !== undefined) {
+    await adoptSandbox(store.sandboxes, { sandboxId: known, tenantId });
+    // Also now: to bring it up may take longer than it has left.
+    await store.sandboxes.prolong(known, ttlMs);
+  }
   const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
   const owner = { ...wanted, anyId: known === undefined && options.template !== undefined };
   const opened = await untilRoom(() => sandboxes.open(owner, { ...template, ...withoutUndefined(wished) }), signal).catch((error: unknown) => {
@@ -60,8 +64,8 @@ async function open(parts: OpenParts, template: SandboxOptions, options: OpenSan
   });
   const { sandboxId } = opened.handle;
   try {
-    throwIfAborted(signal);
     if (known !== undefined) await store.sandboxes.prolong(sandboxId, ttlMs);
+    throwIfAborted(signal);
     await unlessAborted(signal, async () => {
       if (wished.workDirectory !== undefined) await opened.handle.createDirectory(wished.workDirectory);
       if (assets) await uploadAssets(opened.handle, assets);

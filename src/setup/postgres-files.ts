@@ -55,7 +55,7 @@ export async function placeForData(directory: string, user: User | undefined): P
   await mkdir(dirname(wanted), { recursive: true });
   if (!user || (await isReachable(dirname(wanted)))) return wanted;
   const name = `${basename(wanted)}-${createHash('sha256').update(wanted).digest('hex').slice(0, 8)}`;
-  await mkdir(PUBLIC_PLACE, { recursive: true });
+  await mkdir(PUBLIC_PLACE, { recursive: true, mode: 0o755 });
   return join(PUBLIC_PLACE, name);
 }
 

@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../contracts/errors.ts';
+import { withLock } from '../platform/lock.ts';
 import { isAlive, isGone, nameProcess } from '../platform/process-identity.ts';
 import { isListening } from './ports.ts';
 
@@ -57,15 +58,12 @@ interface State<Facts> {
  */
 export async function startServerProcess<Facts>(options: ServerProcessOptions<Facts>): Promise<ServerProcess<Facts>> {
   options.signal?.throwIfAborted();
-  const earlier = await readState<Facts>(options.stateFile);
-  if (earlier && !(await isGone(earlier.server ?? String(earlier.pid)))) {
-    if (!(await isGone(earlier.owner ?? String(earlier.ownerPid)))) {
-      await untilReady(options, earlier);
-      return { facts: earlier.facts, pid: earlier.pid, shared: true, stop: async () => undefined };
-    }
-    await endProcess(earlier.pid, options.stopSignal);
+  // Two that start at the same time would both find none, and take the one that gets the port for their own.
+  const { state, shared } = await withLock(`${options.stateFile}.lock`, () => findOrLaunch(options), options.signal);
+  if (shared) {
+    await untilReady(options, state);
+    return { facts: state.facts, pid: state.pid, shared, stop: async () => undefined };
   }
-  const state = await launch(options);
   // The server must end with this process. After a SIGKILL of this process, the next start ends the server.
   const endWithUs = () => send(state.pid, options.stopSignal);
   process.once('exit', endWithUs);
@@ -80,7 +78,16 @@ export async function startServerProcess<Facts>(options: ServerProcessOptions<Fa
     await stop();
     throw error;
   }
-  return { facts: state.facts, pid: state.pid, shared: false, stop };
+  return { facts: state.facts, pid: state.pid, shared, stop };
+}
+
+async function findOrLaunch<Facts>(options: ServerProcessOptions<Facts>): Promise<{ state: State<Facts>; shared: boolean }> {
+  const earlier = await readState<Facts>(options.stateFile);
+  if (earlier && !(await isGone(earlier.server ?? String(earlier.pid)))) {
+    if (!(await isGone(earlier.owner ?? String(earlier.ownerPid)))) return { state: earlier, shared: true };
+    await endProcess(earlier.pid, options.stopSignal);
+  }
+  return { state: await launch(options), shared: false };
 }
 
 /** Ends a process with the signal, and with SIGKILL after 20 s. Resolves when the process has ended. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
+import { isFailure } from '../contracts/errors.ts';
 import { registerSearchAttributes } from './search-attributes.ts';
 import { startServerProcess } from './server-process.ts';
 
@@ -78,7 +79,9 @@ async function prepare(address: string, namespace: string): Promise<boolean> {
     await registerSearchAttributes(connection, namespace);
     await connection.workflowService.countWorkflowExecutions({ namespace, query: "ConversationState = 'none'" });
     return true;
-  } catch {
+  } catch (error) {
+    // Waiting does not change that.
+    if (isFailure(error, 'TEMPORAL_NOT_PREPARED')) throw error;
     return false;
   } finally {
     await connection?.close();

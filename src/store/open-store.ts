@@ -35,9 +35,9 @@ import { createSamples } from './samples.ts';
 import { createSnapshots } from './snapshots.ts';
 import { createMemory } from './memory/memory.ts';
 import { createRowsOfConversations } from './conversation/rows-of-conversations.ts';
-import type { Store } from './store.ts';
+import type { Store, TemporalNamespace } from './store.ts';
 import { prepareTenantRole } from './database/tenant-role.ts';
-import { createTemporalHome } from './temporal-home.ts';
+import { createTemporalHome, readTemporalHome } from './temporal-home.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { createTranscript } from './transcript.ts';
 
@@ -130,11 +130,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   };
 }
 
-/** What has to be done until this version and the schema of the database fit. Changes nothing. */
-export async function readSchema({ url, log }: Pick<StoreOptions, 'url' | 'log'>): Promise<SchemaState> {
+/** What has to be done until this version and the schema of the database fit, and the namespace of Temporal to which it belongs. Changes nothing. */
+export async function readSchema({ url, log }: Pick<StoreOptions, 'url' | 'log'>): Promise<SchemaState & { home?: TemporalNamespace }> {
   const database = openDatabase({ url, log, poolSize: 1 });
   try {
-    return await readSchemaState(database);
+    const [state, home] = [await readSchemaState(database), await readTemporalHome(database)];
+    return { ...state, ...(home && { home }) };
   } finally {
     await database.close();
   }

@@ -8,6 +8,18 @@ const CLAIM = `insert into temporal_home as home (namespace, namespace_id) value
 const MOVE = `insert into temporal_home (namespace, namespace_id) values ($1, $2)
   on conflict (one) do update set namespace = excluded.namespace, namespace_id = excluded.namespace_id`;
 
+/** The namespace to which the database belongs. Undefined while it belongs to none, or has no schema. */
+export async function readTemporalHome(database: Pick<Database, 'query'>): Promise<TemporalNamespace | undefined> {
+  const [found] = await database.query<{ present: boolean }>('temporalHome.present', `select to_regclass('temporal_home') is not null as present`, []);
+  if (!found?.present) return undefined;
+  const [row] = await database.query<{ name: string; id: string | null }>(
+    'temporalHome.read',
+    'select namespace as name, namespace_id as id from temporal_home',
+    [],
+  );
+  return row && { name: row.name, ...(row.id !== null && { id: row.id }) };
+}
+
 export function createTemporalHome({ database }: { database: Database }): Store['temporalHome'] {
   return {
     async claim({ name, id }): Promise<TemporalNamespace> {

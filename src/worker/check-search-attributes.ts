@@ -1,6 +1,6 @@
 import type { NativeConnection } from '@temporalio/worker';
 import { failure } from '../contracts/errors.ts';
-import { missingAttributes } from '../contracts/search-attributes.ts';
+import { missingAttributes, tellMissing } from '../contracts/search-attributes.ts';
 import type { Logger } from '../platform/log.ts';
 
 // gRPC status codes.
@@ -23,8 +23,7 @@ export async function checkSearchAttributes({ address, namespace, connection, lo
   const registered = await listAttributes({ namespace, connection, log });
   const missing = registered ? missingAttributes(registered) : [];
   if (missing.length === 0) return;
-  const names = missing.map(({ name, problem }) => (problem === 'missing' ? name : `${name} (it has another type)`)).join(', ');
-  throw failure('TEMPORAL_NOT_PREPARED', { namespace, address, missing: names });
+  throw failure('TEMPORAL_NOT_PREPARED', { namespace, address, ...tellMissing(missing) });
 }
 
 /** Undefined where this worker may not list them, and for a namespace that the server does not know: its first use says that. */

@@ -34,9 +34,8 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
   const { LONGSHORE_RETENTION: retention = '0' } = config;
   const keepMs = retention === '0' ? undefined : parseDuration(retention);
   const stopped = new AbortController();
-  let round: Promise<void> = Promise.resolve();
-  const reapOnce = async (before: Promise<void>) => {
-    await before;
+  let round: Promise<void> | undefined;
+  const reapOnce = async () => {
     try {
       await reapConversations(stopped.signal);
     } catch (error) {
@@ -65,8 +64,9 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
     await store.pluginTimers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old timers of plugins could not be removed'));
     await store.pluginWebhooks.sweep().catch((error: unknown) => log.warn({ err: error }, 'old requests of webhooks could not be removed'));
   };
+  // A round that takes longer than the interval is not joined by another, nor followed by all that came due meanwhile.
   const reap = () => {
-    round = reapOnce(round);
+    round ??= reapOnce().finally(() => (round = undefined));
   };
   reap();
   const timer = setInterval(reap, REAP_EVERY_MS);

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { propagation } from '@opentelemetry/api';
 import type { ServerResponse } from 'node:http';
 import { failure } from '../../src/contracts/errors.ts';
-import { connect } from '../../src/client.ts';
+import { connect, type Longshore } from '../../src/client.ts';
 import { createHttpLink } from '../../src/client/http/http-link.ts';
 import { startProvider } from '../models/provider-server.ts';
 
@@ -88,3 +88,23 @@ async function* broken(chunks: unknown[]): AsyncGenerator<Uint8Array> {
   yield* chunks as Uint8Array[];
   throw new Error('The disk is gone.');
 }
+
+test.each([
+  ['.', 'a webhook of a plugin', (longshore: Longshore) => longshore.plugins.removeWebhook('.', 'hook_1')],
+  ['..', 'a webhook of a plugin', (longshore: Longshore) => longshore.plugins.removeWebhook('..', 'hook_1')],
+  ['..', 'a conversation', (longshore: Longshore) => longshore.close('..')],
+  ['.', 'a conversation', (longshore: Longshore) => longshore.chat('.')],
+  ['..', 'a schedule', (longshore: Longshore) => longshore.schedules.delete('..')],
+])('"%s" as the id of %s never becomes the address of something else', async (_id, _what, call) => {
+  await using service = await startProvider((response) => void response.end('{}'));
+  await using longshore = await connect({ url: service.url, apiKey: 'lsk_test' });
+  await expect(call(longshore)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect(service.requests).toEqual([]);
+});
+
+test.each(['', '/', '/longshore', '/longshore/'])('a service is reached behind the path of its address: %j', async (prefix) => {
+  await using service = await startProvider((response) => void response.end('{}'));
+  const link = createHttpLink({ url: `${service.url}${prefix}`, apiKey: 'lsk_test' });
+  await link.json('/v1/conversations/a.b..c?after=..');
+  expect(service.requests.map(({ path }) => path)).toEqual([`${prefix.replace(/\/$/, '')}/v1/conversations/a.b..c?after=..`]);
+});

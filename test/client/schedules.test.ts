@@ -58,6 +58,12 @@ test('a schedule is given back as it was made', async () => {
 });
 
 const bad: [string, object, string][] = [
+  ['a length that Temporal cannot count', { every: 1e300 }, 'every: 1e+300 is longer than a hundred years. Give at most 36525d'],
+  [
+    'a lateness that Temporal cannot count',
+    { every: '1h', catchUp: Number.MAX_SAFE_INTEGER },
+    'catchUp: 9007199254740991 is longer than a hundred years. Give at most 36525d',
+  ],
   ['no time', {}, 'timing: no time is given. Give one of cron, every and at'],
   ['two times', { cron: '@daily', every: '1h' }, 'timing: cron and every are both given. Give one of cron, every and at'],
   ['a zone without a cron', { every: '1h', timeZone: 'UTC' }, 'timeZone: it has no effect without cron. Leave it out, or write the time as cron'],
@@ -98,6 +104,14 @@ test.each(bad)('%s is refused before there is a schedule', async (_name, options
   const id = `bad-${name}`;
   await expect(longshore.schedules.create({ ...what, id, ...options } as CreateScheduleOptions)).rejects.toMatchObject({ message });
   await expect(longshore.schedules.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
+});
+
+test('lengths are in whole seconds, as Temporal counts them', async () => {
+  const { schedules } = longshore;
+  const made = await schedules.create({ ...what, id: `seconds-${name}`, every: '1.001m', catchUp: 90_499.6 });
+  expect(made).toMatchObject({ timing: { kind: 'every', everyMs: 60_000 }, catchUpMs: 90_000 });
+  expect(Date.parse(made.nextAt[0]!) % 60_000).toBe(0);
+  await schedules.delete(made.id);
 });
 
 test('an id is taken once, and can be taken again when its schedule is removed', async () => {

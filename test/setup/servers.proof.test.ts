@@ -111,6 +111,18 @@ describe('a server of the development stack', () => {
     expect(isAlive(first.pid)).toBe(false);
   });
 
+  test('starts from the same state at the same time share one server, which is known until its own start stops it', async () => {
+    const options = await server('at-once', LISTEN);
+    const all = await Promise.all(Array.from({ length: 4 }, () => startServerProcess(options)));
+    const own = all.filter(({ shared }) => !shared);
+    expect(own).toHaveLength(1);
+    expect(new Set(all.map(({ pid }) => pid)).size).toBe(1);
+    for (const other of all) if (other.shared) await other.stop();
+    expect([isAlive(own[0]!.pid), existsSync(options.stateFile)]).toEqual([true, true]);
+    await own[0]!.stop();
+    expect([isAlive(own[0]!.pid), existsSync(options.stateFile)]).toEqual([false, false]);
+  });
+
   // Their start is known from /proc.
   const testWithProc = existsSync('/proc/self/stat') ? test : test.skip;
   const nameOfEarlier = async (pid: number) => (await nameProcess(pid)).replace(/-\d+-/, '-1-');

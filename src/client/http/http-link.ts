@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { context, propagation } from '@opentelemetry/api';
+import { baseAddress } from '../../common/base-address.ts';
 import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
@@ -48,7 +49,7 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
       ...(stream && { body: stream, duplex: 'half' as const }),
       ...(signal && { signal }),
     };
-    const answer = await fetch(new URL(path, url), init).catch((error: unknown) => unreachable(error, signal));
+    const answer = await fetch(`${baseAddress(url)}${checked(path)}`, init).catch((error: unknown) => unreachable(error, signal));
     if (answer.ok) return answer;
     throw failureOf(answer.status, await textOf(answer, signal), url);
   };
@@ -82,6 +83,13 @@ export function createHttpLink({ url, apiKey }: HttpLinkOptions): HttpLink {
       }
     },
   };
+}
+
+/** An address with an id such as `..` is that of something else, however it is encoded. */
+function checked(path: string): string {
+  const id = (path.split('?', 1)[0] ?? '').split('/').find((part) => part === '.' || part === '..');
+  if (id === undefined) return path;
+  throw failure('INVALID_ARGUMENT', { what: 'id', problem: `nothing can have the id "${id}"`, fix: 'Give another' });
 }
 
 /** For one request: the pause after each error of it, in milliseconds; undefined when it is not to be repeated any more. */

@@ -22,9 +22,13 @@ const UNIMPLEMENTED = 12;
 export async function checkNamespace(home: Store['temporalHome'], parts: NamespaceParts): Promise<void> {
   const here = await identifyNamespace(parts);
   if (here === undefined) return;
-  const owner = await home.claim(here);
+  compareNamespaces(await home.claim(here), here, parts.address);
+}
+
+/** @throws DATABASE_ELSEWHERE when they are different ones, as far as both servers say */
+export function compareNamespaces(owner: TemporalNamespace, here: TemporalNamespace, address: string): void {
   if (owner.name === here.name && (owner.id === undefined || here.id === undefined || owner.id === here.id)) return;
-  throw failure('DATABASE_ELSEWHERE', { owner: wordsFor(owner), here: wordsFor(here), address: parts.address });
+  throw failure('DATABASE_ELSEWHERE', { owner: wordsFor(owner), here: wordsFor(here), address });
 }
 
 /** The namespace as its server knows it. Undefined when the server does not know it; the calls that use the namespace then fail. */

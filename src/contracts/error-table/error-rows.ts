@@ -281,8 +281,7 @@ export const ERRORS = {
     retryable: true,
   },
   TEMPORAL_NOT_PREPARED: {
-    message:
-      'The namespace "{namespace}" of Temporal at {address} lacks search attributes of this version: {missing}. Register them, which may be repeated: longshore setup',
+    message: 'The namespace "{namespace}" of Temporal at {address} lacks search attributes of this version: {missing}. {fix}',
     httpStatus: 503,
     retryable: false,
   },

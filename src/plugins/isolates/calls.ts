@@ -1,5 +1,6 @@
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
+import { noteAmongOthers } from '../api/among-others.ts';
 import type { CallUnderWay } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
 
@@ -38,13 +39,6 @@ export function wasNeverRead(error: unknown): boolean {
   return error instanceof Error && unread.has(error);
 }
 
-/** Errors of calls whose process had worked on others as well when it ended: any of these may be the cause, also one that has its answer. */
-const amongOthers = new WeakSet<object>();
-
-export function wasAmongOthers(error: unknown): boolean {
-  return error instanceof Error && amongOthers.has(error);
-}
-
 export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const pending = new Map<number, Pending>();
   let last = 0;
@@ -53,7 +47,7 @@ export function createCalls(process: PluginProcess, graceMs: number): Calls {
   const fail = ({ name, begun, reject }: Pending, why: string): void => {
     const error = failure('PLUGIN_ENDED', { tool: name, why });
     if (!begun) unread.add(error);
-    if (ofCallers > 1) amongOthers.add(error);
+    if (ofCallers > 1) noteAmongOthers(error);
     reject(error);
   };
   const failAll = (why: string): void => {

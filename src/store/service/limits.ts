@@ -1,5 +1,7 @@
+import { userOfTokenId } from '../../contracts/api-key.ts';
 import type { AuditSource } from '../../contracts/audit.ts';
 import type { Limits, LimitsOf } from '../../contracts/limits.ts';
+import { pseudonymOf } from '../../platform/pseudonym.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';
 import { insertAudit } from './audit-sql.ts';
@@ -24,12 +26,12 @@ export interface LimitRows {
 
 const LIST = 'select subject, limits, updated_at from limits order by subject collate "C"';
 const FIND = 'select subject, limits from limits where subject = any($1::text[])';
-const AUDITED = { from: 'changed', action: 'limits.set', tenant: `substring(subject from '^tenant:(.*)$')`, target: 'subject' } as const;
+const audited = (target: string, tenant: string) => ({ from: 'changed', action: 'limits.set', tenant: `${tenant}::text`, target: `${target}::text` }) as const;
 const SET = `with changed as (
     insert into limits (subject, limits) values ($1, $2)
     on conflict (subject) do update set limits = excluded.limits, updated_at = clock_timestamp() returning subject, limits
-  ) ${insertAudit({ ...AUDITED, details: 'limits::json', source: '$3' })}`;
-const REMOVE = `with changed as (delete from limits where subject = $1 returning subject) ${insertAudit({ ...AUDITED, source: '$2' })}`;
+  ) ${insertAudit({ ...audited('$4', '$5'), details: 'limits::json', source: '$3' })}`;
+const REMOVE = `with changed as (delete from limits where subject = $1 returning subject) ${insertAudit({ ...audited('$3', '$4'), source: '$2' })}`;
 // In one order, so that two requests that count the same rows do not wait for each other.
 const COUNT = `insert into request_counts as counted (subject, minute, requests)
   select subject, date_trunc('minute', clock_timestamp()), 1 from (select unnest($1::text[]) as subject order by 1) as given
@@ -57,8 +59,10 @@ export function createLimitRows({ database }: { database: Database }): LimitRows
       return subjects.map((subject) => found.get(subjectText(subject)));
     },
     async set(subject, limits, by) {
-      if (Object.keys(limits).length === 0) await database.query('limits.remove', REMOVE, [subjectText(subject), sourceText(by)]);
-      else await database.query('limits.set', SET, [subjectText(subject), toJsonText(limits), sourceText(by)]);
+      const text = subjectText(subject);
+      const source = [sourceText(by), ...auditedAs(subject)];
+      if (Object.keys(limits).length === 0) await database.query('limits.remove', REMOVE, [text, ...source]);
+      else await database.query('limits.set', SET, [text, toJsonText(limits), ...source]);
     },
     async count(subjects) {
       const rows = await database.query<CountRow>('limits.count', COUNT, [subjects.map(subjectText)]);
@@ -74,6 +78,13 @@ export function createLimitRows({ database }: { database: Database }): LimitRows
 
 export function subjectText(subject: Subject): string {
   return 'tenant' in subject ? `tenant:${subject.tenant}` : `key:${subject.key}`;
+}
+
+/** The name in the audit log, and the tenant. A user may be erased, and the log cannot. */
+function auditedAs(subject: Subject): [target: string, tenant: string | null] {
+  if ('tenant' in subject) return [subjectText(subject), subject.tenant];
+  const user = userOfTokenId(subject.key);
+  return user ? [`user:${pseudonymOf(user)}`, user.tenantId] : [subjectText(subject), null];
 }
 
 function readSubject(text: string): Subject {

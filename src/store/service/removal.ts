@@ -2,7 +2,7 @@ import { keyIdOfToken } from '../../contracts/api-key.ts';
 import { createMedia } from '../conversation/media.ts';
 import type { Database } from '../database/database.ts';
 import { subjectText } from './limits.ts';
-import { addUsageDays, callsByDay } from './usage-sql.ts';
+import { addUsageDays, callsByDay, RECENT_CALL } from './usage-sql.ts';
 
 /** How long closed conversations of a tenant are kept. */
 export interface TenantRetention {
@@ -28,9 +28,9 @@ export interface RemovalRows {
   finish(conversationId: string): Promise<boolean>;
   /** How much there is of a user; `entries`: values that plugins keep about the user outside of conversations. */
   userData(tenantId: string, userId: string): Promise<{ conversations: number; open: number; entries: number }>;
-  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, the count of the user's requests, and the user's id in the usage of removed conversations, too. */
+  /** Removes those values, and returns how many there were; the tokens of MCP servers, the tenant's kept answers of requests, the count of the user's requests and limits that were set for the user alone, and the user's id in the usage of removed conversations, too. */
   removeUserEntries(tenantId: string, userId: string): Promise<number>;
-  /** Removes what removals at the same time have left: entries that only they read, and tokens of users whose last conversations they were. */
+  /** Removes what removals at the same time have left: entries that only they read, tokens of users whose last conversations they were; and calls of removed conversations that no limit counts any more. */
   sweep(): Promise<void>;
   retentions(): Promise<TenantRetention[]>;
   /** `undefined`: the tenant has the setting of the workers. */
@@ -52,8 +52,9 @@ const BEGIN = `update conversations c set removing_at = case
 /** The marks of an import that goes on and of what is erased are in the future. */
 const BEGUN = 'select conversation_id from conversations where removing_at <= statement_timestamp() order by removing_at limit $1';
 const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
+const GONE_CALLS = 'model_calls join gone using (conversation_id)';
 /**
- * What hangs on the conversation goes with its row; what its model calls used is added to that of their days. Entries that forks read are kept for them, and those
+ * What hangs on the conversation goes with its row; what its model calls used is added to that of their days, and, for limits, kept for a day as it is. Entries that forks read are kept for them, and those
  * that only this one read are removed. With the last conversation of a user, the tokens of MCP servers go.
  */
 const FINISH = `with gone as (
@@ -85,7 +86,9 @@ const FINISH = `with gone as (
     where c.conversation_id = gone.conversation_id and m.tenant_id = c.tenant_id and m.user_id = c.user_id and not exists (
       select from conversations other where other.tenant_id = c.tenant_id and other.user_id = c.user_id and other.conversation_id <> c.conversation_id)
   ), counted as (
-    ${addUsageDays(callsByDay('model_calls join gone using (conversation_id)'))}
+    ${addUsageDays(callsByDay(GONE_CALLS))}
+  ), recent as (
+    insert into removed_calls (${RECENT_CALL}) select ${RECENT_CALL} from ${GONE_CALLS} where at > statement_timestamp() - interval '1 day'
   )
   select used.tenant_id, used.digests from gone left join used on true`;
 /** Forks of a conversation read its entries from the same place on, so that those behind the last one that is read are read no more. */
@@ -93,6 +96,8 @@ const SWEEP = `with recursive holders (holder_id) as (
     (select holder_id from kept_entries order by holder_id limit 1)
     union all
     select (select k.holder_id from kept_entries k where k.holder_id > holders.holder_id order by k.holder_id limit 1) from holders where holder_id is not null
+  ), past as (
+    delete from removed_calls where at < statement_timestamp() - interval '1 day'
   ), unread as (
     delete from kept_entries k using holders
     where k.holder_id = holders.holder_id and k.seq > coalesce((select max(p.to_seq) from transcript_parts p where p.holder_id = holders.holder_id), -1)
@@ -107,6 +112,7 @@ const REMOVE_ENTRIES = `with erased as (update request_answers set body = null w
   signed_out as (delete from mcp_tokens where tenant_id = $1 and user_id = $2),
   waiting as (delete from mcp_sign_ins where tenant_id = $1 and user_id = $2),
   requests as (delete from request_counts where subject = $3),
+  limited as (delete from limits where subject = $3),
   nameless as (${addUsageDays("select tenant_id, day, agent_id, '' as user_id, model, calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, unpriced from named")})
   delete from plugin_store where tenant_id = $1 and user_id = $2 returning 1`;
 const SET = `insert into tenant_retention (tenant_id, keep_ms) values ($1, $2) on conflict (tenant_id) do update set keep_ms = excluded.keep_ms`;

@@ -5,6 +5,9 @@ export const USAGE_TOTALS = `count(*)::float8 as calls, coalesce(sum(input_token
   coalesce(sum(cache_read_tokens), 0)::float8 as cache_read, coalesce(sum(cache_write_tokens), 0)::float8 as cache_write,
   coalesce(sum(cost_usd), 0)::float8 as known_cost, (count(*) - count(cost_usd))::float8 as unpriced`;
 
+/** What limits count of a model call. */
+export const RECENT_CALL = 'tenant_id, at, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd';
+
 /** All model calls: each of the conversations that exist, and those of removed ones by day, under no conversation. */
 export const ALL_USAGE = `(
     select at, tenant_id, agent_id, user_id, conversation_id, model, 1 as calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,

@@ -1,6 +1,6 @@
 import type { Usage, UsageGroup, UsageLine, UsageTotals } from '../../contracts/usage.ts';
 import type { Database, SqlValue } from '../database/database.ts';
-import { ALL_TOTALS, ALL_USAGE, toTotals, USAGE_TOTALS, type TotalsRow } from './usage-sql.ts';
+import { ALL_TOTALS, ALL_USAGE, RECENT_CALL, toTotals, USAGE_TOTALS, type TotalsRow } from './usage-sql.ts';
 
 /** Which model calls count. */
 export interface UsageFilter {
@@ -28,7 +28,7 @@ export interface UsageRows {
   add(place: { conversationId: string; turnId: string; id: string }, model: string, usage: Usage): Promise<void>;
   /** What was added with ids that begin with a text. */
   under(conversationId: string, beginning: string): Promise<UsageTotals>;
-  /** What a tenant has used in the last `forMs` milliseconds. */
+  /** What a tenant has used in the last `forMs` milliseconds, a day at most; also in conversations that were removed since. */
   recent(tenantId: string, forMs: number): Promise<UsageTotals>;
 }
 
@@ -42,7 +42,10 @@ const GROUPS: Record<UsageGroup, { key: string; tenant: string }> = {
   tenant: { key: 'tenant_id', tenant: "''" },
 };
 const CONDITIONS = { tenantId: 'tenant_id', agentId: 'agent_id', userId: 'user_id', conversationId: 'conversation_id' } as const;
-const RECENT = `select ${USAGE_TOTALS} from model_calls where tenant_id = $1 and at > statement_timestamp() - $2::float8 * interval '1 millisecond'`;
+const IN_TIME = `tenant_id = $1 and at > statement_timestamp() - $2::float8 * interval '1 millisecond'`;
+const RECENT = `select ${USAGE_TOTALS} from (
+    select ${RECENT_CALL} from model_calls where ${IN_TIME} union all select ${RECENT_CALL} from removed_calls where ${IN_TIME}
+  ) as used`;
 
 const ADD = `insert into model_calls (conversation_id, step_id, turn_id, tenant_id, agent_id, user_id, model,
     input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)

@@ -6,7 +6,7 @@ import { deferred } from '../../common/deferred.ts';
 import { storeOf } from '../offer/plugin-store.ts';
 import { redact } from '../results/redact.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
-import { wasAmongOthers } from '../../plugins/isolates/calls.ts';
+import { wasAmongOthers } from '../../plugins/api/among-others.ts';
 import { startTimeLimit } from './time-limit.ts';
 import { createAskPerson } from './ask-person.ts';
 import { contextFor, hostsOfQuestions } from './tool-context.ts';

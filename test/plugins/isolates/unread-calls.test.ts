@@ -1,5 +1,6 @@
 import { array, assert, asyncProperty, constant, constantFrom, integer, oneof, record } from 'fast-check';
-import { createCalls, wasAmongOthers, wasNeverRead } from '../../../src/plugins/isolates/calls.ts';
+import { wasAmongOthers } from '../../../src/plugins/api/among-others.ts';
+import { createCalls, wasNeverRead } from '../../../src/plugins/isolates/calls.ts';
 import type { CallUnderWay } from '../../../src/plugins/isolates/capabilities.ts';
 import type { PluginProcess } from '../../../src/plugins/isolates/plugin-process.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf } from './support.ts';
@@ -66,7 +67,7 @@ test('a call knows whether its process had other calls before it ended, those in
     calls.hasBegun(id);
     prepare(calls);
     end('it hung');
-    return wasAmongOthers(await answer.catch((error: unknown) => error));
+    return wasAmongOthers((await answer.catch((error: unknown) => error)) as Error);
   };
   const beginOther = (calls: ReturnType<typeof createCalls>) => {
     const { id, answer } = calls.begin('p:t', CALLER);

@@ -1,9 +1,13 @@
 import type { Store } from '../../../src/store/store.ts';
+import { asTenant } from '../../../src/store/database/tenant-scope.ts';
+import { withClient } from '../../../src/store/database/with-client.ts';
 import type { Usage } from '../../../src/contracts/usage.ts';
 import { newConversation, newId, useTestStore } from '../support.ts';
 
 let store: Store;
-useTestStore((opened) => ({ store } = opened));
+let url: string;
+useTestStore((opened) => ({ store, url } = opened));
+beforeAll(() => store.prepareTenants());
 
 const EVER = { from: '1970-01-01T00:00:00.000Z', to: '9990-01-01T00:00:00.000Z' };
 const NONE = { calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: 0, knownCostUsd: 0, unpricedCalls: 0 };
@@ -84,4 +88,27 @@ test('a period counts what lies in it', async () => {
   expect(await total(minutes(-1), minutes(1))).toMatchObject({ calls: 1 });
   expect(await total(minutes(1), EVER.to)).toEqual(NONE);
   expect(await total(EVER.from, minutes(-1))).toEqual(NONE);
+});
+
+test('what a removed conversation has used in the last day still counts for the limits of its tenant', async () => {
+  const [kept, removed, old] = await Promise.all(['kept', 'gone', 'old'].map((userId) => newConversation(store, { tenantId: 'leaves', userId })));
+  for (const id of [kept, removed]) await answer(id!, { inputTokens: 10, outputTokens: 1, costUsd: 0.5 });
+  await answer(removed!, { inputTokens: 1, outputTokens: 1, cacheReadTokens: 1 });
+  await answer(old!, { inputTokens: 100, outputTokens: 100 });
+  await withClient(url, (client) => client.query(`update model_calls set at = now() - interval '25 hours' where conversation_id = $1`, [old]));
+  const before = await store.usage.recent('leaves', 86_400_000);
+  expect(before).toEqual({ ...NONE, calls: 3, inputTokens: 21, outputTokens: 3, cacheReadTokens: 1, costUsd: null, knownCostUsd: 1, unpricedCalls: 1 });
+  for (const id of [removed!, old!]) {
+    await store.conversations.close(id, { by: 'test' });
+    expect(await store.removal.begin(id)).toBe(true);
+    expect(await store.removal.finish(id)).toBe(true);
+  }
+  expect(await store.usage.recent('leaves', 86_400_000)).toEqual(before);
+  expect(await asTenant('leaves', () => store.usage.recent('leaves', 86_400_000))).toEqual(before);
+  expect(await asTenant('another', () => store.usage.recent('leaves', 86_400_000))).toEqual(NONE);
+  // What is older than a day is kept in the sums of days alone.
+  await withClient(url, (client) => client.query(`update removed_calls set at = now() - interval '25 hours' where tenant_id = 'leaves'`));
+  await store.removal.sweep();
+  expect(await store.usage.recent('leaves', 7 * 86_400_000)).toMatchObject({ calls: 1 });
+  expect(await store.usage.total({ ...EVER, tenantId: 'leaves' })).toMatchObject({ calls: 4 });
 });

@@ -1,6 +1,8 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { keyIdOfToken } from '../../../src/contracts/api-key.ts';
 import { failure } from '../../../src/contracts/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { pseudonymOf } from '../../../src/platform/pseudonym.ts';
 import { eraseUser, type ErasureParts } from '../../../src/worker/removal/erase-user.ts';
 import { removeOld } from '../../../src/worker/removal/remove-old.ts';
 import { BY, newConversation, newId, silent, statusOf, useTestStore } from '../../store/support.ts';
@@ -124,4 +126,21 @@ test('an import under way ends with the erasure of its user', async () => {
   });
   expect(await erase()).toMatchObject({ conversations: 1, left: [] });
   expect(refused).toMatchObject({ code: 'IMPORT_REPLACED' });
+});
+
+test('limits that were set for a user who comes with a token go with the user, whom the audit log does not name', async () => {
+  const [gone, stays] = ['ada', 'bob'].map((userId) => keyIdOfToken(tenantId, userId));
+  for (const key of [gone!, stays!]) await store.limits.set({ key }, { requestsPerMinute: 5 }, BY);
+  await store.limits.set({ key: gone! }, {}, BY);
+  await store.limits.set({ key: gone! }, { requestsPerMinute: 6 }, BY);
+  await setUp().erase();
+  expect((await store.limits.list()).map((one) => ('key' in one ? one.key : one))).toEqual([stays]);
+  const rows = await store.audit.list({ action: 'limits.set', limit: 10 });
+  expect(rows.map(({ target, tenantId: tenant }) => [target, tenant])).toEqual(
+    ['ada', 'ada', 'bob', 'ada'].map((userId) => [`user:${pseudonymOf({ tenantId, userId })}`, tenantId]),
+  );
+  await store.limits.set({ tenant: 'south' }, { streams: 1 }, BY);
+  await store.limits.set({ key: 'key-1' }, { streams: 1 }, BY);
+  const others = await store.audit.list({ action: 'limits.set', limit: 2 });
+  expect(others.map(({ target, tenantId: tenant }) => [target, tenant])).toEqual([['key:key-1', undefined], ['tenant:south', 'south']]); // prettier-ignore
 });

@@ -11,16 +11,17 @@ export function checkId(sandboxId: string): void {
 }
 
 /**
- * Whether a row that has the owner's sandbox id is the owner's. Two conversations may give the same id ("conv_x" and "x"), and an import that was refused leaves a sandbox
- * under the id of a conversation that begins later.
+ * Whether a row that has the owner's sandbox id is the owner's. Two conversations, also of two tenants, may give the same id ("conv_x" and "x"), and an import that was
+ * refused leaves a sandbox under the id of a conversation that begins later.
  */
-export function isOwn(row: SandboxRow, { conversationId }: SandboxOwner): boolean {
-  return conversationId === undefined || row.conversationId === conversationId;
+export function isOwn(row: SandboxRow, { conversationId, tenantId }: SandboxOwner): boolean {
+  return row.tenantId === tenantId && (conversationId === undefined || row.conversationId === conversationId);
 }
 
-/** For a conversation whose sandbox id is another's, or too long: an id that is always the same. */
+/** For a conversation whose sandbox id is another's, or too long: an id that is always the same. @throws SANDBOX_NOT_FOUND without a conversation */
 export function withOtherId<Owner extends SandboxOwner>(owner: Owner): Owner {
-  const { conversationId = '' } = owner;
+  const { conversationId, sandboxId } = owner;
+  if (conversationId === undefined) throw failure('SANDBOX_NOT_FOUND', { sandboxId });
   return { ...owner, sandboxId: `sbx_${createHash('sha256').update(conversationId).digest('hex').slice(0, 32)}` };
 }
 
