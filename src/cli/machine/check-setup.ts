@@ -28,7 +28,7 @@ async function checkPostgres(cli: Cli): Promise<{ todo: string | undefined; home
   });
   if (lacking.length > 0) {
     printFact(cli, `Postgres: a newer version has changed the schema (${named(lacking)}), and this version cannot work with it.`);
-    return { todo: 'longshore setup does not help. Run the version that is used elsewhere in this installation.', home };
+    return { todo: 'Setup does not help. Run the version that is used elsewhere in this installation.', home };
   }
   printFact(
     cli,
@@ -50,7 +50,7 @@ async function checkTemporal(cli: Cli, home: TemporalNamespace | undefined): Pro
     const { missing, fix } = tellMissing(lacks);
     printFact(cli, lacks.length === 0 ? 'Temporal: search attributes exist already.' : `Temporal: search attributes are missing: ${missing}.`);
     if (lacks.length === 0) return undefined;
-    return lacks.some(({ problem }) => problem === 'other type') ? `longshore setup does not help. ${fix}.` : SET_UP;
+    return lacks.some(({ problem }) => problem === 'other type') ? `Setup does not help. ${fix}.` : SET_UP;
   } finally {
     await temporal.close();
   }

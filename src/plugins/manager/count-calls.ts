@@ -1,4 +1,4 @@
-import { createRunningCalls, type RunningCalls } from '../../common/running-calls.ts';
+import { createRunningCalls, type RunningCalls } from '../../common/calls/running-calls.ts';
 import type { Plugin, Tool } from '../api/define-plugin.ts';
 
 /** A plugin that can be removed once none of its calls is under way. */

@@ -36,7 +36,7 @@ test('setup --check of a version that the database has left behind says that set
   expect([code, out]).toEqual([
     1,
     'Postgres: a newer version has changed the schema (9999_other), and this version cannot work with it.\n' +
-      'Temporal: search attributes exist already.\nlongshore setup does not help. Run the version that is used elsewhere in this installation.\n',
+      'Temporal: search attributes exist already.\nSetup does not help. Run the version that is used elsewhere in this installation.\n',
   ]);
 });
 
@@ -59,7 +59,7 @@ test('a search attribute of another type is said to be one by setup and its chec
         /^Postgres: the schema is up to date\.\nTemporal: search attributes are missing: AgentId, .*, CostUsd \(it has another type\), ParentId\.\n/,
       ),
     ]);
-    expect(check.out).toContain(`\nlongshore setup does not help. ${fix}.\n`);
+    expect(check.out).toContain(`\nSetup does not help. ${fix}.\n`);
     const setup = await runLine(undefined, ['setup'], { environment });
     expect([setup.code, setup.out, setup.err]).toEqual([expect.any(Number), expect.not.stringContaining('exist already'), expect.stringContaining(fix)]);
     expect(setup.code).not.toBe(0);

@@ -15,7 +15,7 @@ import { logOf } from './connection/heard.ts';
 import { statusIn } from './connection/http-words.ts';
 import { openSession, type Session } from './connection/open-session.ts';
 import { openTransport } from './connection/open-transport.ts';
-import { createRunningCalls } from '../../../common/running-calls.ts';
+import { createRunningCalls } from '../../../common/calls/running-calls.ts';
 import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
 import { credentialsOf, isWorkerServer, protectedServer } from './sign-in/protected-server.ts';

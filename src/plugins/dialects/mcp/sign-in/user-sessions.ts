@@ -1,4 +1,4 @@
-import { createRunningCalls, type RunningCalls } from '../../../../common/running-calls.ts';
+import { createRunningCalls, type RunningCalls } from '../../../../common/calls/running-calls.ts';
 
 interface User {
   tenantId: string;
