@@ -70,6 +70,20 @@ describe.each(stores)('%s', (_name, address) => {
     await expect(buffer(blobs.get(blob.blobId))).rejects.toMatchObject({ code: 'BLOB_NOT_FOUND' });
   });
 
+  test('a blob that does not exist is an error of its reader, however late it reads', async () => {
+    const content = blobs.get('ours-blob_gone');
+    const early: unknown[] = [];
+    const noteEarly = (error: unknown) => early.push(error);
+    content.on('error', noteEarly);
+    // In the meantime, the store answers others.
+    const { blobId } = await blobs.put(Readable.from([Buffer.from('x')]));
+    await buffer(blobs.get(blobId));
+    await blobs.remove(blobId);
+    expect(early).toEqual([]);
+    content.off('error', noteEarly);
+    await expect(buffer(content)).rejects.toMatchObject({ code: 'BLOB_NOT_FOUND' });
+  });
+
   test('keeps an empty stream', async () => {
     const { blobId, bytes } = await blobs.put(Readable.from([]));
     expect({ bytes, content: await buffer(blobs.get(blobId)) }).toEqual({ bytes: 0, content: Buffer.alloc(0) });
