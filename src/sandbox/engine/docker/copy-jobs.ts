@@ -44,7 +44,9 @@ export function createCopyJobs(options: CopyJobOptions): CopyJobs {
 async function feed(content: Readable, job: Job): Promise<void> {
   const stopped = new AbortController();
   // A job that ends early, and an engine that is gone, are noticed also while the content has nothing to send.
-  const ended = job.ended.finally(() => stopped.abort());
+  const { ended } = job;
+  const stop = () => stopped.abort();
+  ended.then(stop, stop);
   await pipeline(content, job.stream, { signal: stopped.signal }).catch(async (error: unknown) => {
     // The stream breaks with the job. The job's own error tells more than the stream's.
     if (stopped.signal.aborted || isBroken(error)) await ended;

@@ -87,6 +87,15 @@ test('a job that ends leaves no container when its call returns, whether it has 
   expect(await jobs()).toEqual([]);
 });
 
+test('content that breaks is the error of its copy', async () => {
+  async function* broken() {
+    yield await archiveOf('file', randomBytes(100_000));
+    throw new Error('the content broke');
+  }
+  await expect(copies().unpack(Readable.from(broken()), { volume: target })).rejects.toThrow('the content broke');
+  expect(await jobs()).toEqual([]);
+});
+
 test('the container of a job whose worker is killed while it unpacks goes when the job ends', async () => {
   const unpacking = copies(way.host).unpack(new PassThrough(), { volume: target });
   const failed = expect(unpacking).rejects.toThrow();
