@@ -46,3 +46,11 @@ test('in JavaScript, what is written in pieces keeps its characters', async () =
   const code = `for (const byte of Buffer.from('a€')) process.stdout.write(Buffer.of(byte)); process.stderr.write(Buffer.of(0xe2));`;
   expect(await javascript(code)).toMatchObject({ status: 'finished', stdout: 'a€', stderr: '\uFFFD' });
 });
+
+test('what bash prints is given while it runs with whole characters', async () => {
+  let given = '';
+  const onOutput = (_stream: string, text: string) => (given += text);
+  const code = `python3 -c "print('€' * 40_000, end='')"; printf '\\xe2'`;
+  expect(await supervisor.handle.runCode(code, { language: 'bash', onOutput })).toMatchObject({ status: 'finished' });
+  expect(given === `${'€'.repeat(40_000)}\uFFFD`).toBe(true);
+});
