@@ -120,13 +120,13 @@ async function gvisorProgram(docker: Docker, host: string | undefined): Promise<
 interface AddsRequests {
   addRequest(request: ClientRequest, options: object): void;
 }
-const { addRequest } = Agent.prototype as unknown as AddsRequests;
+const NODES_OWN = Agent.prototype as unknown as AddsRequests;
 
 class EngineAgent extends Agent implements AddsRequests {
   /** An answer that is cut in the middle, or ends in a timeout there, is an error of its request: dockerode hears of no other, and would wait without end. */
   addRequest(request: ClientRequest, options: object): void {
     request.once('response', (response: IncomingMessage) => response.once('error', (error) => request.emit('error', error)));
-    addRequest.call(this, request, options);
+    NODES_OWN.addRequest.call(this, request, options);
   }
 
   /**

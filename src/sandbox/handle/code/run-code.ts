@@ -179,13 +179,13 @@ async function runBash(
   const told = { stdout: textGiver((text) => options.onOutput?.('stdout', text)), stderr: textGiver((text) => options.onOutput?.('stderr', text)) };
   const following = {
     previewBytes: 65_536,
-    ...(options.onOutput && { onStdout: told.stdout.push, onStderr: told.stderr.push }),
+    ...(options.onOutput && { onStdout: (chunk: Buffer) => told.stdout.push(chunk), onStderr: (chunk: Buffer) => told.stderr.push(chunk) }),
     ...(options.signal && { signal: options.signal }),
   };
   const spec: ExecSpec = { ...started, run: toRun(code), maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
   const running = options.asStarted ? connection.attach(execId, following) : connection.run(spec, following);
   const end = await followCalls(connection, execId, options, running);
-  for (const { end: endText } of [told.stdout, told.stderr]) endText();
+  for (const text of [told.stdout, told.stderr]) text.end();
   return resultOfBash(execId, exitOf(end, sandboxId, `"${execId}" was running`), end);
 }
 

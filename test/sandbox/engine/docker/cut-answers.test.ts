@@ -24,9 +24,9 @@ afterAll(async () => {
 });
 
 const CALLS: [string, (engine: Engine) => Promise<unknown>][] = [
-  ['an inspection', ({ inspect }) => inspect('some')],
-  ['a list', ({ containersOf }) => containersOf('some')],
-  ['a start', ({ start }) => start('some')],
+  ['an inspection', (asked) => asked.inspect('some')],
+  ['a list', (asked) => asked.containersOf('some')],
+  ['a start', (asked) => asked.start('some')],
 ];
 
 test.each(CALLS)('%s whose answer is cut in the middle fails, and is not waited for any more', async (_name, call) => {
