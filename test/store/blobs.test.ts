@@ -129,11 +129,14 @@ test('no part that is sent to S3 is larger than 8 MB', () => {
   expect(s3.largestPart()).toBe(8 * MEGABYTE);
 });
 
-test('an address that cannot be used is refused with what can', () => {
-  expect(() => open('ftp://somewhere')).toThrow(
-    'LONGSHORE_BLOBS: "ftp://somewhere" is no address of a blob store. Use file:///directory or s3://bucket/prefix, or unset it to keep blobs in Postgres',
-  );
-});
+test.each(['ftp://somewhere', 'file://var/blobs', 'file:///var/blobs%2Fours', 's3://bucket/100%', 's3:///prefix', 'somewhere'])(
+  '%s is no address, and is refused with what can be used',
+  (address) => {
+    expect(() => open(address)).toThrow(
+      `LONGSHORE_BLOBS: "${address}" is no address of a blob store. Use file:///directory or s3://bucket/prefix, or unset it to keep blobs in Postgres`,
+    );
+  },
+);
 
 test('a store that cannot be reached says so', async () => {
   process.env['AWS_ENDPOINT_URL_S3'] = 'http://127.0.0.1:1';
