@@ -46,7 +46,7 @@ export function createSandboxLifecycle(parts: Parts) {
           try {
             await sandboxes.destroy(sandboxId);
           } catch (error) {
-            // A copy whose worker died uses its volume: the reaper removes both. The conversation does not wait for it.
+            // A copy whose worker died uses its volume until the copying ends: the reaper removes it then. The conversation does not wait for that.
             if (state !== 'destroyed' || !isFailure(error, 'SANDBOX_CONFLICT')) throw error;
           }
           opened.forget(conversationId);

@@ -70,6 +70,20 @@ describe.each(stores)('%s', (_name, address) => {
     await expect(buffer(blobs.get(blob.blobId))).rejects.toMatchObject({ code: 'BLOB_NOT_FOUND' });
   });
 
+  test('a blob that does not exist is an error of its reader, however late it reads', async () => {
+    const content = blobs.get('ours-blob_gone');
+    const early: unknown[] = [];
+    const noteEarly = (error: unknown) => early.push(error);
+    content.on('error', noteEarly);
+    // In the meantime, the store answers others.
+    const { blobId } = await blobs.put(Readable.from([Buffer.from('x')]));
+    await buffer(blobs.get(blobId));
+    await blobs.remove(blobId);
+    expect(early).toEqual([]);
+    content.off('error', noteEarly);
+    await expect(buffer(content)).rejects.toMatchObject({ code: 'BLOB_NOT_FOUND' });
+  });
+
   test('keeps an empty stream', async () => {
     const { blobId, bytes } = await blobs.put(Readable.from([]));
     expect({ bytes, content: await buffer(blobs.get(blobId)) }).toEqual({ bytes: 0, content: Buffer.alloc(0) });
@@ -115,11 +129,14 @@ test('no part that is sent to S3 is larger than 8 MB', () => {
   expect(s3.largestPart()).toBe(8 * MEGABYTE);
 });
 
-test('an address that cannot be used is refused with what can', () => {
-  expect(() => open('ftp://somewhere')).toThrow(
-    'LONGSHORE_BLOBS: "ftp://somewhere" is no address of a blob store. Use file:///directory or s3://bucket/prefix, or unset it to keep blobs in Postgres',
-  );
-});
+test.each(['ftp://somewhere', 'file://var/blobs', 'file:///var/blobs%2Fours', 's3://bucket/100%', 's3:///prefix', 'somewhere'])(
+  '%s is no address, and is refused with what can be used',
+  (address) => {
+    expect(() => open(address)).toThrow(
+      `LONGSHORE_BLOBS: "${address}" is no address of a blob store. Use file:///directory or s3://bucket/prefix, or unset it to keep blobs in Postgres`,
+    );
+  },
+);
 
 test('a store that cannot be reached says so', async () => {
   process.env['AWS_ENDPOINT_URL_S3'] = 'http://127.0.0.1:1';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 
 /** Size and hash of stored bytes, with which a reader can check that they are complete. */
 export interface StoredBlob {
@@ -20,12 +20,21 @@ export interface ListedBlob {
 export interface BlobStore {
   /** Stores the content of the stream under a new id. When the stream fails, nothing is kept and its error is passed on. */
   put(content: Readable): Promise<StoredBlob>;
-  /** Its bytes; the stream fails with `BLOB_NOT_FOUND` when the blob does not exist. */
+  /** Its bytes; the stream fails with `BLOB_NOT_FOUND` when the blob does not exist. Nothing happens before it is read, so one that is not read need not be closed. */
   get(blobId: string): Readable;
   /** Removes a blob, complete or not. Succeeds also when the blob does not exist. */
   remove(blobId: string): Promise<void>;
   /** Ids and ages of all blobs of this store, including those that are being written or were interrupted. */
   list(): Promise<ListedBlob[]>;
+}
+
+/** A stream that is opened when it is first read: before that, nothing would hear of its error, which would end the process, and nothing would close it. */
+export function whenRead(open: () => Readable): Readable {
+  return Readable.from(through(open), { objectMode: false });
+}
+
+async function* through(open: () => Readable): AsyncGenerator<Buffer> {
+  yield* open() as AsyncIterable<Buffer>;
 }
 
 /** Counts and hashes the bytes of a stream that passes through. */

@@ -17,9 +17,9 @@ export function createBlobStore({ address, installation, database }: { address: 
   const newBlobId = () => installation + '-' + makeId('blob', Date.now(), () => randomBytes(4).readUInt32BE(0) / 2 ** 32);
   const owns = (blobId: string) => blobId.startsWith(start);
   if (address === undefined) return createPostgresBlobs({ database, newBlobId });
-  const url = parse(address);
-  if (url?.protocol === 'file:') return createDirectoryBlobs({ directory: fileURLToPath(url), newBlobId, owns });
-  if (url?.protocol === 's3:' && url.host !== '') return createS3Blobs({ bucket: url.host, prefix: prefixOf(url), newBlobId, owns });
+  const place = placeOf(address);
+  if (place && 'directory' in place) return createDirectoryBlobs({ ...place, newBlobId, owns });
+  if (place) return createS3Blobs({ ...place, newBlobId, owns });
   throw failure('CONFIG_INVALID', {
     name: 'LONGSHORE_BLOBS',
     problem: `${JSON.stringify(address)} is no address of a blob store`,
@@ -27,8 +27,18 @@ export function createBlobStore({ address, installation, database }: { address: 
   });
 }
 
-function parse(address: string): URL | undefined {
-  return URL.canParse(address) ? new URL(address) : undefined;
+type Place = { directory: string } | { bucket: string; prefix: string };
+
+/** Undefined for an address that names none, such as `file://var/blobs`, whose first part is a host. */
+function placeOf(address: string): Place | undefined {
+  try {
+    const url = new URL(address);
+    if (url.protocol === 'file:') return { directory: fileURLToPath(url) };
+    if (url.protocol === 's3:' && url.host !== '') return { bucket: url.host, prefix: prefixOf(url) };
+  } catch {
+    // Both parts of Node.js throw errors of their own.
+  }
+  return undefined;
 }
 
 /** Empty, or ends in a slash. */

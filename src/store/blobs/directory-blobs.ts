@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { failure } from '../../contracts/errors.ts';
-import { Meter, type BlobStore } from './blob-store.ts';
+import { Meter, whenRead, type BlobStore } from './blob-store.ts';
 
 /** Ending of a file that is being written. */
 const PARTIAL = '.partial';
@@ -47,7 +47,7 @@ export function createDirectoryBlobs({
       }
       return { blobId, bytes: meter.bytes, sha256: meter.sha256() };
     },
-    get: (blobId) => readable(blobId, fileOf(blobId)),
+    get: (blobId) => whenRead(() => readable(blobId, fileOf(blobId))),
     remove,
     list: () =>
       mapped('the list', async () => {

@@ -3,7 +3,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { failure, isFailure } from '../../contracts/errors.ts';
-import { inPieces, Meter, type BlobStore } from './blob-store.ts';
+import { inPieces, Meter, whenRead, type BlobStore } from './blob-store.ts';
 
 /** A blob has at most ten thousand parts, so 80 GB; one part is in memory at a time. */
 const PART_BYTES = 8 * 1024 * 1024;
@@ -47,11 +47,12 @@ export function createS3Blobs({ bucket, prefix, newBlobId, owns }: S3Options): B
       const blobId = newBlobId();
       return using(blobId, async (bucket) => ({ blobId, ...(await upload(bucket, keyOf(blobId), content)) }));
     },
-    get(blobId) {
-      const passed = new PassThrough();
-      using(blobId, (bucket) => download(bucket, keyOf(blobId), passed)).catch((error: unknown) => passed.destroy(error as Error));
-      return passed;
-    },
+    get: (blobId) =>
+      whenRead(() => {
+        const passed = new PassThrough();
+        using(blobId, (bucket) => download(bucket, keyOf(blobId), passed)).catch((error: unknown) => passed.destroy(error as Error));
+        return passed;
+      }),
     remove: (blobId) =>
       using(blobId, async (bucket) => {
         const { sdk, client, bucket: Bucket } = bucket;

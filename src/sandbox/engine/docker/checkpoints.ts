@@ -14,6 +14,8 @@ interface CheckpointCalls {
 /** Suffix of the directory beside a checkpoint that contains its pages, if the runtime stores them separately. An engine lists it as a checkpoint. Also in programs/copy-job.sh. */
 export const PAGES = '.pages';
 
+const NOT_IMPLEMENTED = 501;
+
 /** Writes the container's processes and memory to disk. */
 export async function checkpoint(docker: Docker, container: string, name: string, then: 'end' | 'go-on'): Promise<void> {
   await mapped(`checkpoint container ${container}`, () => calls(docker, container).createCheckpoint({ checkpointId: name, exit: then === 'end' }));
@@ -46,8 +48,9 @@ async function list(docker: Docker, container: string): Promise<string[]> {
       // Without checkpoints an engine answers null, which dockerode returns as a Buffer.
       return Array.isArray(found) ? found.map(({ Name }) => Name) : [];
     } catch (error) {
-      // An engine without checkpoints does not have this call.
-      if (engineStatus(error) !== undefined) return [];
+      // An engine without checkpoints does not have this call. Any other failure says nothing: a hibernated container would count as one that has ended.
+      const status = engineStatus(error) ?? 500;
+      if (status < 500 || status === NOT_IMPLEMENTED) return [];
       throw error;
     }
   });

@@ -1,11 +1,13 @@
 import type { CopyJobs, CopyPlace } from '../engine.ts';
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { failure } from '../../../contracts/errors.ts';
 import { attachRaw } from './attach.ts';
 import { Bridge } from './bridge.ts';
+import { removeContainer } from './containers.ts';
 import { mapEngineError, mapped } from './errors.ts';
 import { PAGES } from './checkpoints.ts';
 import { BRING_BACK_COMMAND, copyJobCommand, type MountedPlace, type MountedTarget } from './copy-command.ts';
@@ -32,7 +34,7 @@ const BACKUP_MEMORY_MB = 1024;
  */
 export function createCopyJobs(options: CopyJobOptions): CopyJobs {
   return {
-    copy: (from, to) => withJob(options, { from, to }, (job) => job.finish()),
+    copy: (from, to) => withJob(options, { from, to }, (job) => job.ended),
     pack: (from) => packed(options, from),
     unpack: (content, to) => withJob(options, { to }, (job) => feed(content, job)),
     bringBack: (content, to) => withJob(options, { to, isBackup: true }, (job) => feed(content, job)),
@@ -40,12 +42,23 @@ export function createCopyJobs(options: CopyJobOptions): CopyJobs {
 }
 
 async function feed(content: Readable, job: Job): Promise<void> {
-  // A job that ends early breaks the stream. The job's own error tells more than the stream's.
-  await pipeline(content, job.stream).catch(async (error: unknown) => {
-    if ((error as NodeJS.ErrnoException).syscall !== undefined) await job.finish();
+  const stopped = new AbortController();
+  // A job that ends early, and an engine that is gone, are noticed also while the content has nothing to send.
+  const { ended } = job;
+  const stop = () => stopped.abort();
+  ended.then(stop, stop);
+  await pipeline(content, job.stream, { signal: stopped.signal }).catch(async (error: unknown) => {
+    // The stream breaks with the job. The job's own error tells more than the stream's.
+    if (stopped.signal.aborted || isBroken(error)) await ended;
     throw error;
   });
-  await job.finish();
+  await ended;
+}
+
+/** Whether a stream of the engine has broken. */
+function isBroken(error: unknown): boolean {
+  const { syscall, code } = error as NodeJS.ErrnoException;
+  return syscall !== undefined || code === 'ERR_STREAM_DESTROYED';
 }
 
 function packed(options: CopyJobOptions, from: CopyPlace): Readable {
@@ -56,7 +69,9 @@ async function* packing(options: CopyJobOptions, from: CopyPlace): AsyncGenerato
   const job = await startJob(options, { from });
   try {
     yield* job.stream as AsyncIterable<Buffer>;
-    await job.finish();
+    await job.ended;
+  } catch (error) {
+    throw isBroken(error) ? mapEngineError(error, job.action) : error;
   } finally {
     await job.remove();
   }
@@ -70,9 +85,10 @@ interface JobSpec {
   isBackup?: boolean;
 }
 interface Job {
+  action: string;
   stream: Bridge;
-  /** Waits for the end of the job; rejects when its exit code is not 0. */
-  finish(): Promise<void>;
+  /** Resolves when the job has ended and its container is gone; rejects when its exit code is not 0. */
+  ended: Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -91,12 +107,15 @@ async function startJob(options: CopyJobOptions, spec: JobSpec): Promise<Job> {
   const container = await createJob(options, spec).catch((error: unknown) => {
     throw mapEngineError(error, action, options.image);
   });
-  const remove = () => mapped(action, () => container.remove({ force: true }));
+  const remove = () => removeContainer(options.docker, container.id);
   try {
     return await mapped(action, async () => {
       const stream = new Bridge(await attachRaw(container, { stdin: spec.from === undefined }), 'content');
+      const ended = endOf(await untilGone(container), stream, action);
+      // Who began the job may have lost interest in its end.
+      ended.catch(() => undefined);
       await container.start();
-      return { stream, remove, finish: () => mapped(action, () => finish(container, stream, action)) };
+      return { action, stream, ended, remove };
     });
   } catch (error) {
     await remove().catch(() => undefined);
@@ -104,8 +123,23 @@ async function startJob(options: CopyJobOptions, spec: JobSpec): Promise<Job> {
   }
 }
 
-async function finish(container: Docker.Container, stream: Bridge, action: string): Promise<void> {
-  const { StatusCode } = (await container.wait()) as { StatusCode: number };
+/** Begins to wait for the end of a container that is removed when it ends. Returns when the engine has noted that: nothing tells its exit code afterwards. */
+function untilGone({ id, modem }: Docker.Container): Promise<Readable> {
+  return new Promise((resolve, reject) => {
+    const options = { _query: { condition: 'removed' }, _body: {} };
+    const statusCodes = { 200: true, 404: 'no such container', 500: 'server error' };
+    (modem as Modem).dial({ path: `/containers/${id}/wait?`, method: 'POST', options, statusCodes, isStream: true }, (error, answer) =>
+      error ? reject(error) : resolve(answer as Readable),
+    );
+  });
+}
+
+interface Modem {
+  dial(options: object, callback: (error: Error | null, answer: unknown) => void): void;
+}
+
+async function endOf(answer: Readable, stream: Bridge, action: string): Promise<void> {
+  const { StatusCode } = await mapped(action, async () => (await json(answer)) as { StatusCode: number });
   if (StatusCode !== 0) throw failure('DOCKER_FAILED', { action, problem: `the copy ended with ${StatusCode}: ${stream.errorText.trim() || 'no message'}` });
 }
 
@@ -123,6 +157,8 @@ async function createJob({ docker, image, installation, dataDirectory }: CopyJob
     OpenStdin: from === undefined,
     StdinOnce: from === undefined,
     HostConfig: {
+      // Also when the worker is killed: a container that has ended would keep the volumes in use.
+      AutoRemove: true,
       NetworkMode: 'none',
       ReadonlyRootfs: true,
       CapDrop: ['ALL'],

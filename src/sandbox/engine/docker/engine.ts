@@ -1,5 +1,5 @@
 import type { Engine, EngineFacts, GvisorProgram } from '../engine.ts';
-import { Agent } from 'node:http';
+import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import { inspect as utilInspect } from 'node:util';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -116,11 +116,23 @@ async function gvisorProgram(docker: Docker, host: string | undefined): Promise<
   return path === undefined || path === '' ? undefined : askGvisorProgram(path, new URL(host ?? STANDARD_SOCKET).protocol === 'unix:');
 }
 
-/**
- * dockerode formats its options as text for every request, including the agent and its sockets. A socket that was opened in an activity refers to the
- * activity's context, so the text would contain all objects of the worker, and formatting would take seconds.
- */
-class TerseAgent extends Agent {
+/** Node's `Agent` has this method; its types do not have it. */
+interface AddsRequests {
+  addRequest(request: ClientRequest, options: object): void;
+}
+const NODES_OWN = Agent.prototype as unknown as AddsRequests;
+
+class EngineAgent extends Agent implements AddsRequests {
+  /** An answer that is cut in the middle, or ends in a timeout there, is an error of its request: dockerode hears of no other, and would wait without end. */
+  addRequest(request: ClientRequest, options: object): void {
+    request.once('response', (response: IncomingMessage) => response.once('error', (error) => request.emit('error', error)));
+    NODES_OWN.addRequest.call(this, request, options);
+  }
+
+  /**
+   * dockerode formats its options as text for every request, including the agent and its sockets. A socket that was opened in an activity refers to the
+   * activity's context, so the text would contain all objects of the worker, and formatting would take seconds.
+   */
   [utilInspect.custom](): string {
     return 'Agent';
   }
@@ -128,7 +140,7 @@ class TerseAgent extends Agent {
 
 /** Gives all parts of the address, so that dockerode reads none from the environment. */
 export function address(host: string | undefined): Docker.DockerOptions & { agent: Agent } {
-  const agent = new TerseAgent({ keepAlive: false });
+  const agent = new EngineAgent({ keepAlive: false });
   const fix = 'Use unix:///path or tcp://host:port';
   if (host !== undefined && !URL.canParse(host)) throw failure('CONFIG_INVALID', { name: 'DOCKER_HOST', problem: `"${host}" is no address`, fix });
   const url = new URL(host ?? STANDARD_SOCKET);

@@ -55,6 +55,8 @@ export class PluginContainers {
     try {
       const stream = await attachRaw(this.#streams.getContainer(container.id), { stdin: true });
       const ended = this.#streams.getContainer(container.id).wait({ condition: 'next-exit' }) as Promise<{ StatusCode: number }>;
+      // An engine that is gone is the error of the start, or of who waits for the end.
+      ended.catch(() => undefined);
       await container.start();
       return {
         stream,

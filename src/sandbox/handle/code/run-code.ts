@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import { freeExec } from '../../../contracts/call-ids.ts';
 import { asUser } from '../../protocol/as-user.ts';
@@ -175,18 +176,24 @@ async function runBash(
   options: RunCodeOptions,
 ): Promise<CodeResult> {
   const { execId } = started;
+  const told = { stdout: textGiver((text) => options.onOutput?.('stdout', text)), stderr: textGiver((text) => options.onOutput?.('stderr', text)) };
   const following = {
     previewBytes: 65_536,
-    ...(options.onOutput && {
-      onStdout: (chunk: Buffer) => options.onOutput?.('stdout', chunk.toString()),
-      onStderr: (chunk: Buffer) => options.onOutput?.('stderr', chunk.toString()),
-    }),
+    ...(options.onOutput && { onStdout: (chunk: Buffer) => told.stdout.push(chunk), onStderr: (chunk: Buffer) => told.stderr.push(chunk) }),
     ...(options.signal && { signal: options.signal }),
   };
   const spec: ExecSpec = { ...started, run: toRun(code), maxOutputBytes: MAX_OUTPUT_BYTES, stdin: 'empty' };
   const running = options.asStarted ? connection.attach(execId, following) : connection.run(spec, following);
   const end = await followCalls(connection, execId, options, running);
+  for (const text of [told.stdout, told.stderr]) text.end();
   return resultOfBash(execId, exitOf(end, sandboxId, `"${execId}" was running`), end);
+}
+
+/** Gives bytes as text. A character that is cut between two chunks is given with the second one. */
+function textGiver(give: (text: string) => void): { push(chunk: Buffer): void; end(): void } {
+  const decoder = new StringDecoder();
+  const giveAny = (text: string): void => (text === '' ? undefined : give(text));
+  return { push: (chunk) => giveAny(decoder.write(chunk)), end: () => giveAny(decoder.end()) };
 }
 
 function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {

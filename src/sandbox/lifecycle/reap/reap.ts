@@ -18,6 +18,8 @@ export interface Reaped {
 
 /** A copy may take this long before a row names it, and a wake before its processes run, in multiples of the grace: an hour by default. */
 const COPY_GRACES = 60;
+/** The same for a container that does the copying and does not run: it is started within seconds, and the engine removes it when it ends. */
+const JOB_GRACES = 5;
 
 /**
  * Removes orphans and corrects rows. Removes this installation's containers and volumes that no row of a sandbox or snapshot owns, blobs that no
@@ -98,8 +100,9 @@ async function isOrphan({ rows, snapshots, hostId, reapGraceMs }: DockerContext,
 }
 
 /** A copy makes its volumes and containers before the row names them. The clocks of engine and worker may be set while it works, so they do not count here. */
-function isRipe({ name, role }: OwnedThing, reapGraceMs: number, ages: Ages): boolean {
-  return role !== 'copy' || (ages.get(name) ?? 0) >= reapGraceMs * COPY_GRACES;
+function isRipe({ name, role, sandboxId, isRunning }: OwnedThing, reapGraceMs: number, ages: Ages): boolean {
+  const graces = sandboxId === '' && isRunning === false ? JOB_GRACES : COPY_GRACES;
+  return role !== 'copy' || (ages.get(name) ?? 0) >= reapGraceMs * graces;
 }
 
 /** Whether the sandbox uses another container and volume now: this one was left when the sandbox was archived, or belongs to a layout that was not used. */

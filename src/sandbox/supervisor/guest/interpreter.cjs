@@ -4,6 +4,7 @@
  */
 const fs = require('node:fs');
 const { PassThrough, Writable } = require('node:stream');
+const { StringDecoder } = require('node:string_decoder');
 const repl = require('node:repl');
 const { listen, takeTurn } = require('./interpreter_clients.cjs');
 const { Teller, describe, namedError } = require('./interpreter_output.cjs');
@@ -15,6 +16,8 @@ const SILENT = new Teller(() => undefined);
 let teller = SILENT;
 let interrupted = () => undefined;
 let count = 0;
+/** What is written in pieces may be cut within a character. */
+const decoders = { stdout: new StringDecoder(), stderr: new StringDecoder() };
 
 const server = repl.start({
   prompt: '',
@@ -54,6 +57,7 @@ async function run(request, write) {
   }
   interrupted = () => undefined;
   leave();
+  tellRest();
   const { cut, untold } = teller;
   teller.tell('ended', { durationMs: Date.now() - started, ...(error && { error }), ...(cut && { cut, untold }) });
   teller = SILENT;
@@ -104,12 +108,21 @@ function consoleOf() {
   return new console.Console({ stdout: sink('stdout'), stderr: sink('stderr') });
 }
 
-for (const name of ['stdout', 'stderr']) {
+for (const [name, decoder] of Object.entries(decoders)) {
   process[name].write = (chunk, encoding, done) => {
-    teller.tell(name, { text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
+    const text = typeof chunk === 'string' ? decoder.end() + chunk : decoder.write(Buffer.from(chunk));
+    if (text !== '') teller.tell(name, { text });
     (typeof encoding === 'function' ? encoding : done)?.();
     return true;
   };
+}
+
+/** Half a character is not waited for any more. */
+function tellRest() {
+  for (const [name, decoder] of Object.entries(decoders)) {
+    const text = decoder.end();
+    if (text !== '') teller.tell(name, { text });
+  }
 }
 
 /** Runs one piece of code after the other, in the order of the clients of the context. */

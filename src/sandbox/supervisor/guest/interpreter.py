@@ -82,11 +82,12 @@ class Interpreter:
         except BaseException as problem:
             error = self._describe(problem)
         for capture in self._captures:
-            capture.drain()
+            capture.drain(final=True)
         ended: dict[str, Any] = {} if error is None else {'error': error}
         if teller.cut:
             ended.update(cut=True, untold=teller.untold)
         teller.tell('ended', durationMs=round((time.monotonic() - started) * 1000), **ended)
+        teller.end()
 
     def display(self, *values: object) -> None:
         for value in values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import json
@@ -21,8 +22,13 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../protocol.
     LIMITS = json.load(_file)['code']
 
 
+# A pipe may hold up to a megabyte.
+_DRAIN_READS = 32
+_NO_FILE = -1
+
+
 class Teller:
-    """Writes lines to the client; a client that has disconnected is not an error."""
+    """Writes lines to the client of one piece of code; a client that has disconnected is not an error."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -33,6 +39,11 @@ class Teller:
         """Whether something was left out or cut."""
         self.untold = 0
         """Bytes of what was left out."""
+
+    def end(self) -> None:
+        """What is printed later, by threads and programs that the code has left, goes nowhere: the number of the descriptor will be that of another file."""
+        with self._lock:
+            self._fd = _NO_FILE
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = json.dumps({'type': kind, **fields}, default=str).encode('utf-8', 'replace') + b'\n'
@@ -58,20 +69,25 @@ class Capture:
         os.dup2(write, number)
         os.close(write)
         self._lock = threading.Lock()
+        # A character may be cut on its way through the pipe.
+        self._decoder = codecs.getincrementaldecoder('utf-8')('replace')
         threading.Thread(target=self._follow, daemon=True).start()
 
-    def drain(self) -> bool:
-        """True when there was something."""
+    def drain(self, final: bool = False) -> None:
+        """Reports what is there now; what is written meanwhile may have no end. `final`: half a character is not waited for any more."""
         with self._lock:
-            found = False
-            while True:
+            for _ in range(_DRAIN_READS):
                 try:
                     data = os.read(self._read, 65536)
                 except BlockingIOError:
-                    return found
-                found = True
-                if self.teller is not None:
-                    self.teller.tell(self.name, text=data.decode('utf-8', 'replace'))
+                    break
+                self._tell(self._decoder.decode(data))
+            if final:
+                self._tell(self._decoder.decode(b'', True))
+
+    def _tell(self, text: str) -> None:
+        if self.teller is not None and text:
+            self.teller.tell(self.name, text=text)
 
     def _follow(self) -> None:
         while True:
