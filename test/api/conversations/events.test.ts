@@ -75,6 +75,21 @@ test('a reader of some types that has the last of them is told that nothing come
   expect((await stream(id, { 'last-event-id': last }, query)).status).toBe(204);
 }, 60_000);
 
+test('a number beyond those of events is after all of them', async () => {
+  const answer = await post('/v1/conversations', { agent: 'scripted', user: 'user-1' });
+  const { conversationId: id } = (await answer.json()) as { conversationId: string };
+  for (const number of [2 ** 31, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
+    const pages = { events: { events: [] }, transcript: { entries: [] }, 'tree/events': { events: [] } };
+    for (const [path, page] of Object.entries(pages)) {
+      const after = path === 'tree/events' ? `${id}:${String(number).slice(0, 15)}` : number;
+      const read = await fetch(`${service.url}/v1/conversations/${id}/${path}?after=${after}`, { headers });
+      expect([path, read.status, await read.json()]).toEqual([path, 200, page]);
+    }
+    const ui = await fetch(`${service.url}/v1/conversations/${id}/transcript?format=ui&before=${number}`, { headers });
+    expect(ui.status).toBe(200);
+  }
+}, 60_000);
+
 test('`wait` answers with the turn; `types` and `until` choose what a stream has', async () => {
   const answer = await post('/v1/conversations?wait=60', { agent: 'scripted', user: 'user-1', message: 'Count.' });
   const { conversationId: id, turn } = (await answer.json()) as { conversationId: string; turn: object };
