@@ -31,22 +31,23 @@ export function createWorkerTokens({ server, credentials, allowAddresses }: Part
     current: async () => known?.token,
     async after(refused, challenge, isFresh) {
       // Others may need other rights, and may be asking for those.
-      while (asking && !covers(asking.scope, challenge)) await asking.issued.catch(() => undefined);
-      if (!asking) {
-        const isCovered = known !== undefined && covers(known.scope, challenge);
-        if (known && isCovered && known.token !== refused) return known.token;
-        if (isFresh && isCovered) throw new Error(`the MCP server ${server.name} refuses the token that was just issued for it`);
-        begin(challenge);
+      for (let other = asking; other; other = asking) {
+        if (covers(other.scope, challenge)) return (await other.issued).token;
+        await other.issued.catch(() => undefined);
       }
-      return (await asking!.issued).token;
+      const isCovered = known !== undefined && covers(known.scope, challenge);
+      if (known && isCovered && known.token !== refused) return known.token;
+      if (isFresh && isCovered) throw new Error(`the MCP server ${server.name} refuses the token that was just issued for it`);
+      return (await begin(challenge)).token;
     },
   };
 
-  function begin(challenge: Challenge): void {
+  function begin(challenge: Challenge): Promise<Issued> {
     const issued = ask(challenge, known?.scope)
       .then((fresh) => (known = fresh))
       .finally(() => (asking = undefined));
     asking = { scope: [known?.scope, challenge.scope].join(' '), issued };
+    return issued;
   }
 
   async function ask(challenge: Challenge, granted: string | undefined): Promise<Issued> {
