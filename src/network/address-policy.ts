@@ -77,6 +77,17 @@ export function oddityOfHost(host: string): string | undefined {
   return HOST_NAME.test(host) ? undefined : 'it is not a plain lower-case host name (write international names in their xn-- form)';
 }
 
+/**
+ * Why nothing is sent to the host of a URL as it is written; undefined for a plain one. One that the parser had to rewrite (0x7f.1, a wide dot, a tab) can be read in
+ * two ways.
+ */
+export function oddityOfWritten(text: string): string | undefined {
+  const written = /^https?:\/\/([^/?#]*)/i.exec(text)?.[1] ?? '';
+  const { hostname } = new URL(text);
+  const isPlain = written.replace(/:\d*$/, '').toLowerCase() === hostname;
+  return isPlain ? undefined : `this host is written in an unusual form; write "${hostname}" if that is meant`;
+}
+
 export function refused(target: string, problem: string): Error {
   return failure('NETWORK_REFUSED', { target: target.slice(0, 200), problem });
 }

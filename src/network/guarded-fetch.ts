@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Agent, Response as UndiciResponse } from 'undici';
 import { abortAfter } from '../common/abort-after.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
-import { createAddressPolicy, oddityOfHost, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
+import { createAddressPolicy, oddityOfHost, oddityOfWritten, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
 
 export interface GuardedFetchOptions extends AddressPolicyOptions {
   /** Exact hosts; `name` allows every port of the host, `name:8443` only that port. */
@@ -91,17 +91,14 @@ async function firstHop(target: string | URL, init: RequestInit, maxBytes: numbe
   return { url, method, headers, body };
 }
 
-/**
- * Compares the text with the parsed URL. A host that the parser had to rewrite (0x7f.1, a wide dot, a tab) can be read in two ways, and is refused.
- */
 function parseTarget(target: string | URL): URL {
   const text = String(target);
   const written = /^https?:\/\/([^/?#\\]*)(?:[/?#]|$)/i.exec(text)?.[1];
   if (written === undefined || !URL.canParse(text)) throw refused(text, 'it is not an absolute http or https URL');
   const url = new URL(text);
   if (written.includes('@')) throw refused(url.host, 'credentials in URLs are not accepted; send an authorization header');
-  const host = written.replace(/:\d*$/, '').toLowerCase();
-  if (host !== url.hostname) throw refused(host, `this host is written in an unusual form; write "${url.hostname}" if that is meant`);
+  const oddity = oddityOfWritten(text);
+  if (oddity) throw refused(written.replace(/:\d*$/, '').toLowerCase(), oddity);
   return url;
 }
 

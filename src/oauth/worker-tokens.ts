@@ -15,28 +15,47 @@ interface Parts {
   allowAddresses: string[];
 }
 
+interface Issued {
+  token: string;
+  /** What was asked for. */
+  scope: string;
+}
+
 const DEADLINE_MS = 15_000;
 
 /** The token of a worker itself (client credentials). It is kept in memory: another one is issued without a person. */
 export function createWorkerTokens({ server, credentials, allowAddresses }: Parts): TokenSource {
-  let token: string | undefined;
-  let asking: Promise<string> | undefined;
+  let known: Issued | undefined;
+  let asking: { scope: string; issued: Promise<Issued> } | undefined;
   return {
-    current: async () => token,
+    current: async () => known?.token,
     async after(refused, challenge, isFresh) {
-      if (isFresh) throw new Error(`the MCP server ${server.name} refuses the token that was just issued for it`);
-      if (token !== undefined && token !== refused) return token;
-      asking ??= ask(challenge).finally(() => (asking = undefined));
-      return (token = await asking);
+      // Others may need other rights, and may be asking for those.
+      for (let other = asking; other; other = asking) {
+        if (covers(other.scope, challenge)) return (await other.issued).token;
+        await other.issued.catch(() => undefined);
+      }
+      const isCovered = known !== undefined && covers(known.scope, challenge);
+      if (known && isCovered && known.token !== refused) return known.token;
+      if (isFresh && isCovered) throw new Error(`the MCP server ${server.name} refuses the token that was just issued for it`);
+      return (await begin(challenge)).token;
     },
   };
 
-  async function ask(challenge: Challenge): Promise<string> {
+  function begin(challenge: Challenge): Promise<Issued> {
+    const issued = ask(challenge, known?.scope)
+      .then((fresh) => (known = fresh))
+      .finally(() => (asking = undefined));
+    asking = { scope: [known?.scope, challenge.scope].join(' '), issued };
+    return issued;
+  }
+
+  async function ask(challenge: Challenge, granted: string | undefined): Promise<Issued> {
     try {
       const fetchFn = createOAuthFetch(server, allowAddresses, AbortSignal.timeout(DEADLINE_MS));
       const authorization = await findAuthorization(server, challenge, fetchFn);
       const { authorizationServerUrl, authorizationServerMetadata: metadata, resource } = authorization;
-      const scope = chooseScope(server, challenge, authorization);
+      const scope = chooseScope(server, challenge, authorization, granted);
       const provider = providerOf(credentials, server.issuer, scope);
       const given = { fetchFn, ...(metadata && { metadata }), ...(resource !== undefined && { resource }) };
       // Both names are of the same server; the library compares them, too.
@@ -45,12 +64,18 @@ export function createWorkerTokens({ server, credentials, allowAddresses }: Part
         isSameIssuer(server.issuer, authorizationServerUrl) ? server.issuer : authorizationServerUrl,
         given,
       );
-      return issued;
+      return { token: issued, scope: scope ?? '' };
     } catch (error) {
       // oxlint-disable-next-line eslint/preserve-caught-error -- the cause may repeat what was sent
       throw new Error(`the MCP server ${server.name} asks for a token, and none is issued: ${problemWords(error)}`);
     }
   }
+}
+
+/** Whether a token for these rights has all that a request was refused for, as far as the server says that. */
+function covers(asked: string, { lacks, scope = '' }: Challenge): boolean {
+  const words = asked.split(' ');
+  return lacks === 'token' || scope.split(' ').every((word) => word === '' || words.includes(word));
 }
 
 function providerOf(credentials: WorkerCredentials, expectedIssuer: string, scope: string | undefined): OAuthClientProvider {

@@ -11,7 +11,7 @@ import type { ControlParts } from './with-sandboxes.ts';
 
 /** Operations on a sandbox as a whole. They do not wake a resting sandbox, except `wake`; `snapshot` and `fork` bring an archived one back to the host. */
 export interface SandboxControl {
-  /** Prolongs its time to live: it does not expire for at least this many milliseconds from now. */
+  /** Prolongs its time to live: it does not expire for at least this many milliseconds from now. @throws SANDBOX_DESTROYED */
   keepalive(milliseconds: number): Promise<void>;
   /** Work in progress keeps it awake, unless the mode is `pause`. Returns the tier afterwards. */
   freeze(options?: FreezeOptions): Promise<SandboxTier>;
@@ -44,7 +44,10 @@ export const HOUR_MS = 3_600_000;
 
 export function createControl({ store, sandboxes }: ControlParts, sandboxId: string): SandboxControl {
   return {
-    keepalive: async (...given) => store.sandboxes.prolong(sandboxId, parseControl('keepalive', given)[0]),
+    async keepalive(...given) {
+      const [milliseconds] = parseControl('keepalive', given);
+      if (!(await store.sandboxes.prolong(sandboxId, milliseconds))) throw failure('SANDBOX_DESTROYED', { sandboxId });
+    },
     async freeze(...given) {
       const [options] = parseControl('freeze', given);
       return sandboxes.freeze(sandboxId, options);

@@ -27,7 +27,7 @@ const APPEND_ONCE = `with ${newEvents('$2')}, counter as (
 const READ = `select ${EVENT_COLUMNS}, (select event_seq from conversations where conversation_id = $1) as newest from (
     select *, sum(octet_length(data::text)) over (order by seq) - octet_length(data::text) as bytes_before from (
       select *, sum(pg_column_size(data)) over (order by seq) - pg_column_size(data) as stored_before from (
-        select * from events where conversation_id = $1 and seq > $2 order by seq limit $3
+        select * from events where conversation_id = $1 and seq > $2::bigint order by seq limit $3
       ) as counted
     ) as stored where stored_before < $4
   ) as page where bytes_before < $4 order by seq`;

@@ -66,6 +66,8 @@ export interface SandboxChange {
   fence?: number;
   /** Changes nothing when the row has another number: since it was read, it was removed, and made again with the same id and generation. */
   seenFence?: number;
+  /** Changes nothing when its lifetime has not ended: since the row was read, it was prolonged, or a conversation has it. */
+  ifExpired?: boolean;
   lost?: string;
   /** Stores the current time as `filesLostAt`. */
   filesLost?: boolean;
@@ -158,8 +160,8 @@ export interface SandboxRows {
   /** Sandboxes without processes to which this host has promised memory for so many milliseconds. */
   listPromised(hostId: string, forMs: number): Promise<{ row: SandboxRow; token: string }[]>;
   touch(sandboxId: string): Promise<void>;
-  /** Extends the lifetime of a sandbox that has one, to at least so many milliseconds from now. */
-  prolong(sandboxId: string, ttlMs: number): Promise<void>;
+  /** Extends the lifetime of a sandbox that has one, to at least so many milliseconds from now. False when it is destroyed, or when there is none. */
+  prolong(sandboxId: string, ttlMs: number): Promise<boolean>;
   /** Replaces its egress rules. */
   setEgress(sandboxId: string, rules: JsonObject[string][]): Promise<void>;
   /** Sandboxes whose lifetime has ended and whose action at that time has not been carried out. */

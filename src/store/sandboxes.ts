@@ -32,7 +32,8 @@ const KEPT = `case when $3 in ('hibernated', 'stopped', 'lost') then coalesce($1
  * sub-agents that share the sandbox, of whose programs and files nothing is known here.
  */
 const CHANGE = changing(`before as (
-    select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 and fence = coalesce($13, fence) for update
+    select sandbox_id, state from sandboxes where sandbox_id = $1 and generation = $2 and fence = coalesce($13, fence)
+      and ($14::boolean is not true or expires_at <= clock_timestamp()) for update
   )`);
 
 /** The same, while the host in the row is given up. Its row is locked, so that it comes back either before this change, which then fails, or after it. */
@@ -104,8 +105,8 @@ const DRAW_FENCE = `select nextval('sandbox_fences')::integer as fence`;
 const WITHDRAW = 'delete from sandboxes where sandbox_id = $1 and generation = $2 returning sandbox_id';
 const TOUCH = 'update sandboxes set last_used_at = clock_timestamp() where sandbox_id = $1';
 
-const PROLONG = `update sandboxes set expires_at = greatest(expires_at, clock_timestamp() + $2 * interval '1 ms')
-  where sandbox_id = $1 and expires_at is not null`;
+const PROLONG = `update sandboxes set expires_at = case when expires_at is not null then greatest(expires_at, clock_timestamp() + $2 * interval '1 ms') end
+  where sandbox_id = $1 and state <> 'destroyed' returning sandbox_id`;
 const EXPIRED = `select ${SANDBOX_COLUMNS} from sandboxes where expires_at <= statement_timestamp() and state <> 'destroyed'
   and (coalesce(options->>'onTtl', 'destroy') = 'destroy' or state in ('running', 'frozen') or (state = 'hibernated' and options->>'onTtl' = 'stop'))
   order by expires_at`;
@@ -154,13 +155,12 @@ export function createSandboxRows({ database, announcer }: { database: Database;
       const rows = await database.query<SandboxSqlRow>('sandboxes.list', sql, [hostId ?? null, states ?? null]);
       return rows.map(toSandbox);
     },
-    change: (sandboxId, generation, change) => changed('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change), change.seenFence ?? null]),
+    change: (sandboxId, generation, change) =>
+      changed('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change), change.seenFence ?? null, change.ifExpired ?? null]),
     takeOver: (sandboxId, generation, change, lostAfterMs) =>
       changed('sandboxes.takeOver', TAKE_OVER, [sandboxId, generation, ...changeValues(change), lostAfterMs]),
     hold: (sandboxId, mode, work) => database.withLock(`sandbox ${sandboxId}`, mode, async () => work(await one('sandboxes.get', ONE, [sandboxId]))),
-    async prolong(sandboxId, ttlMs) {
-      await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs]);
-    },
+    prolong: async (sandboxId, ttlMs) => (await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs])).length > 0,
     async setEgress(sandboxId, rules) {
       await database.query('sandboxes.setEgress', SET_EGRESS, [sandboxId, toJsonText(rules)]);
     },

@@ -45,9 +45,9 @@ const REPLACE_MESSAGE = `with earlier as (
   update transcript set entry = $3::json from earlier where transcript.conversation_id = $1 and transcript.seq = earlier.seq`;
 
 const READ = `select seq, turn_id, step_id, at, entry, rewound
-  from ${entriesOf('$1', 'seq > $2 and not rewound order by seq limit $3')} entries order by seq limit $3`;
+  from ${entriesOf('$1', 'seq > $2::bigint and not rewound order by seq limit $3')} entries order by seq limit $3`;
 
-const READ_ALL = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'seq > $2 order by seq limit $3')} entries order by seq limit $3`;
+const READ_ALL = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'seq > $2::bigint order by seq limit $3')} entries order by seq limit $3`;
 
 const DECLARES = `entry->>'role' = 'user' and entry->'clientTools' is not null and not rewound order by seq desc limit 1`;
 export const CLIENT_TOOLS = `select entry->'clientTools' as tools from ${entriesOf('$1', DECLARES)} entries order by seq desc limit 1`;

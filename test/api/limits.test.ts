@@ -129,6 +129,8 @@ test('a request that waits counts like a stream; a start that could not wait sta
   const full = { status: 429, body: { code: 'STREAM_LIMIT', detail: expect.stringContaining('This key has 2 streams and waiting requests open') } };
   expect(await ask(1, `/v1/conversations/${made.body.conversationId}/turn?wait=30`, key)).toMatchObject(full);
   expect(await ask(1, '/v1/conversations?wait=30', key, start)).toMatchObject(full);
+  const completion = { model: 'scripted', messages: [{ role: 'user', content: 'Ahoy.' }] };
+  expect(await ask(1, '/openai/v1/chat/completions', key, completion)).toMatchObject({ status: 429, body: { error: { code: 'STREAM_LIMIT' } } });
   expect(await installation.longshore.list({ tenant: 'patient' })).toHaveLength(1);
   leaving.abort();
   await Promise.allSettled(streams.map((one) => one.text()));

@@ -145,6 +145,27 @@ test('a token that speaks for a user has the memory of that user alone', async (
   expect(await ask(await tokenOf({ sub: 'bob', scope: 'memory:read' }), file, { method: 'DELETE' })).toMatchObject({ status: 403 });
 }, 60_000);
 
+test('a token that speaks for a user has no webhooks, which take what all users of the tenant say', async () => {
+  const scope = 'webhooks:read webhooks:write';
+  const [ada, admin] = await Promise.all([tokenOf({ scope }), tokenOf({ sub: 'boss', scope: `${scope} admin` })]);
+  const body = { url: 'https://hooks.example/longshore' };
+  const made = await ask(admin, '/v1/webhooks', { body });
+  expect(made).toMatchObject({ status: 201, body: { tenantId: 'north' } });
+  const path = `/v1/webhooks/${String(made.body['webhookId'])}`;
+  const refused = { status: 403, body: { code: 'SCOPE_MISSING', values: { scope: 'admin' } } };
+  expect(await ask(ada, '/v1/webhooks', { body })).toMatchObject(refused);
+  expect(await ask(ada, '/v1/webhooks')).toMatchObject(refused);
+  expect(await ask(ada, path)).toMatchObject(refused);
+  expect(await ask(ada, `${path}/attempts`)).toMatchObject(refused);
+  for (const [action, given] of Object.entries({ replay: { since: '2027-01-31T09:00:00Z' }, enable: {}, secrets: {}, test: {} })) {
+    expect(await ask(ada, `${path}/${action}`, { body: given })).toMatchObject(refused);
+  }
+  expect(await ask(ada, path, { method: 'PATCH', body })).toMatchObject(refused);
+  expect(await ask(ada, path, { method: 'DELETE' })).toMatchObject(refused);
+  expect(await ask(admin, '/v1/webhooks')).toMatchObject({ status: 200, body: { webhooks: [{ url: body.url, state: 'active' }] } });
+  expect(await ask(admin, path, { method: 'DELETE' })).toMatchObject({ status: 202 });
+}, 60_000);
+
 test('users of two tenants who have the same id do not share what is counted for each, and an erasure removes it', async () => {
   const verify = createOidcVerifier(options()!);
   const [north, again, south] = await Promise.all([tokenOf(), tokenOf(), tokenOf({ tenant: 'south' })]);

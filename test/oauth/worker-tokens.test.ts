@@ -1,5 +1,7 @@
 import type { McpRemote } from '../../src/contracts/mcp/server.ts';
 import type { McpWorkerOAuth } from '../../src/contracts/mcp/oauth.ts';
+import { createAuthorizedFetch } from '../../src/oauth/authorized-fetch.ts';
+import { createWorkerTokens } from '../../src/oauth/worker-tokens.ts';
 import { call, openBench } from '../plugins/dialects/mcp/support.ts';
 import { startAuthorizationServer } from './authorization-server.ts';
 import { serveProtected } from './protected-server.ts';
@@ -42,4 +44,24 @@ test('a server of which nobody has said that users sign in at it says how to do 
   expect(bench.plugin().problem).toBe(
     "The server cannot be used: it answers with HTTP 401. If users sign in at it, write oauth: user beside its url in the agent's file; it is tried again",
   );
+});
+
+test('calls at the same time that need different rights all get them, and none takes from another what it needs', async () => {
+  await using authorization = await startAuthorizationServer();
+  await using server = await serveProtected(authorization);
+  const credentials = { clientId: 'worker', clientSecret: 'worker-secret' };
+  const about = { name: 'desk', url: server.url, issuer: authorization.url };
+  const answer = async (_target: string | URL, init?: RequestInit) => {
+    const headers = new Headers(init?.headers);
+    const [needed, holder] = [headers.get('x-needs') ?? '', authorization.holderOf((headers.get('authorization') ?? '').slice('Bearer '.length))];
+    if (holder?.scope.split(' ').includes(needed)) return new Response();
+    const challenge = holder ? `Bearer error="insufficient_scope", scope="${needed}"` : 'Bearer';
+    return new Response(null, { status: holder ? 403 : 401, headers: { 'www-authenticate': challenge } });
+  };
+  const ask = createAuthorizedFetch(server.url, createWorkerTokens({ server: about, credentials, allowAddresses: [] }), answer);
+  const need = async (scope: string) => (await ask(server.url, { headers: { 'x-needs': scope } })).status;
+  expect(await Promise.all(['read', 'write', 'share'].map(need))).toEqual([200, 200, 200]);
+  const asked = authorization.asked.length;
+  expect(await Promise.all(['read', 'write', 'share'].map(need))).toEqual([200, 200, 200]);
+  expect(authorization.asked).toHaveLength(asked);
 });

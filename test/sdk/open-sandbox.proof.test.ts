@@ -156,6 +156,21 @@ test('one that is to be stopped when its time is over keeps its files', async ()
   expect(await sandbox.tier()).toBe('running');
 });
 
+test('one that is prolonged when its end has been decided stays; one that is destroyed cannot be prolonged', async () => {
+  await using sandbox = await open({ backend: 'local', ttlMs: 1 });
+  const { sandboxId } = sandbox;
+  await using worker = await createSandboxes({ config: { ...loadConfig(), LONGSHORE_SANDBOX_BACKEND: 'local' }, store, log });
+  const get: typeof store.sandboxes.get = async (id) => {
+    const row = await store.sandboxes.get(id);
+    if (id === sandboxId) await sandbox.keepalive(600_000);
+    return row;
+  };
+  expect(await destroyExpired({ store: { sandboxes: { ...store.sandboxes, get } }, sandboxes: worker, log })).not.toContain(sandboxId);
+  expect(await sandbox.tier()).toBe('running');
+  await sandboxes.get(sandboxId, where).destroy();
+  await expect(sandboxes.get(sandboxId, where).keepalive(600_000)).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
+});
+
 test('one that is to be hibernated when its time is over is put to disk, or stopped where that cannot be', async () => {
   await using sandbox = await open({ backend: 'docker', runtime: 'auto', ttlMs: 1, onTtl: 'hibernate' });
   await sandbox.writeFile('kept', 'yes');

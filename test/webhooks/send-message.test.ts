@@ -1,3 +1,4 @@
+import { createWebhookOptions } from '../../src/client/webhooks/webhook-arguments.ts';
 import { makeWebhookSecret } from '../../src/webhooks/secret.ts';
 import { openEndpoint } from '../../src/webhooks/send-message.ts';
 import { pauseAfter, webhookTerms } from '../../src/webhooks/webhook-terms.ts';
@@ -89,3 +90,12 @@ test('the id of a message names its event, without a point, which separates what
   expect(eventOfMessage(id)).toEqual(event);
   for (const odd of ['', 'evt_1', 'evt__conv', 'evt_1_', 'evt_x_conv', `evt_1_${'c'.repeat(200)}`, 'evt_1_conv\n']) expect(eventOfMessage(odd)).toBeUndefined();
 });
+
+test.each(['https://bücher.example/hook', 'http://0x7f.1/', 'https://exa%6Dple.com/'])(
+  'an address that no message could be sent to is refused at once: %s',
+  async (url) => {
+    const { hostname } = new URL(url);
+    expect(await send(url)).toMatchObject({ outcome: 'failed', problem: expect.stringContaining(`write "${hostname}"`) as string });
+    expect(() => createWebhookOptions({ url })).toThrow(`write "${hostname}"`);
+  },
+);

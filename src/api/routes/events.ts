@@ -6,7 +6,9 @@ import { readStoredTree, startOfTree } from '../../client/events/read-tree.ts';
 import type { TreePlace } from '../../client/events/tree-cursor.ts';
 import { answerWithStream, answerWithTree } from '../http/answer-with-stream.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
+import type { FrameReader } from '../stream/event-frames.ts';
 import { viewOfEvents } from '../stream/event-view.ts';
+import { readLog } from '../stream/read-log.ts';
 import { conversationOf } from './conversation-of.ts';
 import { conversationParams, event, eventType, problem, seq } from './schemas.ts';
 
@@ -47,7 +49,7 @@ export function addEventRoutes(api: Api, parts: RouteParts): void {
         headers: z.looseObject({ 'last-event-id': seq.optional(), accept: z.string().optional() }),
         response: {
           200: z.object({ events: z.array(event), next: z.int().optional().meta({ description: 'Absent at the end of the log' }) }),
-          204: z.undefined().meta({ description: 'The conversation is closed, and has no event after this' }),
+          204: z.undefined().meta({ description: 'The conversation is closed, and has no event after this, or none of these types' }),
           401: problem,
           403: problem,
           404: problem,
@@ -61,7 +63,7 @@ export function addEventRoutes(api: Api, parts: RouteParts): void {
       const afterSeq = headers['last-event-id'] ?? query.after ?? 0;
       const types: ReadonlySet<EventType> | undefined = query.types && new Set(query.types);
       if (!(headers.accept ?? '').includes('text/event-stream')) return readPage(store, { conversationId, afterSeq, types }, query);
-      if (state === 'closed' && (await readFrames(conversationId, afterSeq)).length === 0) return reply.code(204).send();
+      if (state === 'closed' && !(await hasMore(readFrames, { conversationId, afterSeq, types }))) return reply.code(204).send();
       await answerWithStream(parts, request, reply, async () => ({ conversationId, afterSeq, view: viewOfEvents(types, query.until) }));
       return reply;
     },
@@ -130,6 +132,12 @@ interface Wanted {
   conversationId: string;
   afterSeq: number;
   types: ReadonlySet<EventType> | undefined;
+}
+
+/** A reader of some types has the number of the last event that it was shown, after which others may have come. */
+async function hasMore(readFrames: FrameReader, { conversationId, afterSeq, types }: Wanted): Promise<boolean> {
+  for await (const { type } of readLog(readFrames, conversationId, afterSeq)) if (!types || types.has(type)) return true;
+  return false;
 }
 
 async function readPage(

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { ConversationEvent } from '../../contracts/events.ts';
 import { tenantInForce } from '../../store/database/tenant-scope.ts';
 import type { EventPage, Store } from '../../store/store.ts';
@@ -22,18 +23,27 @@ export function frameOf(event: ConversationEvent): EventFrame {
   return { event, text: `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n` };
 }
 
-/** Reads pages of frames. Readers of one tenant that are at the same place at the same time share one query and its frames; operators' share among themselves. */
+/**
+ * Reads pages of frames. Readers of one tenant that are at the same place at the same time share one query and its frames; operators' share among themselves. Who
+ * comes when a query has begun shares the next one: an event that has woken the reader may have been logged since, and it would not be woken again.
+ */
 export function createFrameReader(events: Pick<Store['events'], 'read'>): FrameReader {
-  const reading = new Map<string, Promise<readonly EventFrame[]>>();
+  /** Those that have not begun. */
+  const next = new Map<string, Promise<readonly EventFrame[]>>();
+  const begun = new Map<string, Promise<void>>();
+  const read = async (key: string, conversationId: string, afterSeq: number) => {
+    // Readers that the same announcement has woken come meanwhile.
+    await (begun.get(key) ?? turn());
+    next.delete(key);
+    const page = events.read(conversationId, afterSeq, PAGE).then((found) => found.map(frameOf));
+    const end = () => void begun.delete(key);
+    begun.set(key, page.then(end, end));
+    return page;
+  };
   return (conversationId, afterSeq) => {
     const key = JSON.stringify([conversationId, afterSeq, tenantInForce()]);
-    const shared = reading.get(key);
-    if (shared) return shared;
-    const page = events
-      .read(conversationId, afterSeq, PAGE)
-      .then((found) => found.map(frameOf))
-      .finally(() => reading.delete(key));
-    reading.set(key, page);
+    const page = next.get(key) ?? read(key, conversationId, afterSeq);
+    next.set(key, page);
     return page;
   };
 }

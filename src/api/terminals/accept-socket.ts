@@ -22,6 +22,8 @@ const server = new WebSocketServer({
 export async function acceptSocket({ raw }: FastifyRequest, reply: FastifyReply): Promise<WebSocket> {
   const taken = takeUpgrade(raw);
   if (!taken) throw new Error('the connection was taken');
+  // Its end, which is waited for below, would not be told again.
+  if (taken.socket.destroyed) throw new Error('the caller has gone');
   reply.hijack();
   reply.raw.detachSocket(taken.socket);
   const accepted = await Promise.race([

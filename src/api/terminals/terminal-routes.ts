@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { failure } from '../../contracts/errors.ts';
@@ -113,9 +114,11 @@ function addTerminal(api: Api, { store, hosts, streams, idleMs, times, closing }
 }
 
 /** Aborts when the connection of a request is closed. */
-function whileConnected(socket: NodeJS.EventEmitter): { signal: AbortSignal; release: () => void } {
+function whileConnected(socket: Socket): { signal: AbortSignal; release: () => void } {
   const gone = new AbortController();
   const leave = () => gone.abort();
   socket.once('close', leave);
+  // A caller that has gone already says so no more.
+  if (socket.destroyed) leave();
   return { signal: gone.signal, release: () => void socket.off('close', leave) };
 }

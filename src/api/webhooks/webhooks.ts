@@ -15,18 +15,27 @@ export function addWebhookRoutes(api: Api, parts: RouteParts): void {
   addChanges(api, parts);
 }
 
-/** The webhook, if it is one of the caller's. @throws WEBHOOK_NOT_FOUND for another tenant's too */
-export async function webhookOf({ store }: Pick<RouteParts, 'store'>, { tenantId }: Caller, webhookId: string): Promise<Webhook> {
-  const found = await store.webhooks.get(webhookId, tenantId);
+/** The webhook, if it is one of the caller's. @throws WEBHOOK_NOT_FOUND for another tenant's too; SCOPE_MISSING */
+export async function webhookOf({ store }: Pick<RouteParts, 'store'>, caller: Caller, webhookId: string): Promise<Webhook> {
+  const found = await store.webhooks.get(webhookId, tenantOf(caller));
   if (found) return found;
   throw failure('WEBHOOK_NOT_FOUND', { webhookId });
+}
+
+/**
+ * The tenant whose webhooks the caller has; undefined: all. A webhook takes what all users of its tenant say, so who speaks for one user has none.
+ * @throws SCOPE_MISSING
+ */
+function tenantOf({ tenantId, userId }: Caller): string | undefined {
+  if (userId === undefined) return tenantId;
+  throw failure('SCOPE_MISSING', { scope: 'admin' });
 }
 
 function addViews(api: Api, parts: RouteParts): void {
   api.get(
     '/v1/webhooks',
     { config: READ, schema: { summary: 'List the webhooks', tags: TAGS, response: { 200: z.object({ webhooks: z.array(webhook) }), ...refusals } } },
-    async ({ caller }) => ({ webhooks: await parts.longshore.webhooks.list(caller.tenantId) }),
+    async ({ caller }) => ({ webhooks: await parts.longshore.webhooks.list(tenantOf(caller)) }),
   );
   api.get(
     '/v1/webhooks/:id',
@@ -55,6 +64,7 @@ function addCreate(api: Api, { longshoreFor }: RouteParts): void {
     },
     async (request, reply) => {
       const { caller, body } = request;
+      tenantOf(caller);
       return reply.code(201).send(await longshoreFor(request).webhooks.create(withoutUndefined({ ...body, tenant: tenantFor(caller, body.tenant) })));
     },
   );

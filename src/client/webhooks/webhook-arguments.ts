@@ -4,6 +4,7 @@ import { parseDuration } from '../../common/duration.ts';
 import { EVENT_TYPES } from '../../contracts/events.ts';
 import { failure } from '../../contracts/errors.ts';
 import { eventOfMessage } from '../../contracts/webhook.ts';
+import { oddityOfWritten } from '../../network/address-policy.ts';
 import type { CreateWebhookOptions, UpdateWebhookOptions } from './webhook-types.ts';
 
 const MAX_URL = 2_000;
@@ -78,5 +79,5 @@ function problemOfUrl(text: string): string | undefined {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'it is not an absolute http or https URL';
   const { username, password, hash } = new URL(text);
   if (username !== '' || password !== '') return 'it has credentials, which everybody would see who lists the webhooks';
-  return hash === '' ? undefined : 'it has a fragment, which is not sent';
+  return hash === '' ? oddityOfWritten(text) : 'it has a fragment, which is not sent';
 }

@@ -39,8 +39,8 @@ export interface Sandboxes extends SandboxSnapshots {
    * cannot bring files back. @throws the error of the sandbox or of the blob store; the last backup is as good as before then
    */
   backUp?(attempt: BackupTry, options: BackUpOptions): Promise<BackUpOutcome>;
-  /** Removes container, volume, archive and backup. Named snapshots stay. */
-  destroy(sandboxId: string): Promise<void>;
+  /** Removes container, volume, archive and backup. Named snapshots stay. `expiresAt`: only if it still expires then, and not if it is prolonged meanwhile. */
+  destroy(sandboxId: string, only?: { expiresAt: string }): Promise<void>;
   /** Tier from the sandbox's row, checked against the engine. */
   tier(sandboxId: string): Promise<SandboxTier>;
   /** What this host's engine can do, found by a trial. With gVisor, the first call takes some seconds. */

@@ -158,7 +158,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     ...(engine.copies !== undefined && { backUp: (attempt: BackupTry, options: BackUpOptions) => backUp(context, attempt, options) }),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUpSandbox(context, sandboxId, 'wake')).tier),
     stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
-    destroy: (sandboxId) => destroyAs(role, context, sandboxId),
+    destroy: (sandboxId, only) => destroyAs(role, context, sandboxId, only),
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
     capabilities: () => context.capabilities(),
@@ -199,8 +199,8 @@ async function restoreAndOpen(context: DockerContext, snapshotId: string, owner:
   }
 }
 
-async function destroyAs(role: 'worker' | 'visitor', context: DockerContext, sandboxId: string): Promise<void> {
-  await context.inTurn(sandboxId, () => destroy(context, sandboxId));
+async function destroyAs(role: 'worker' | 'visitor', context: DockerContext, sandboxId: string, only?: { expiresAt: string }): Promise<void> {
+  await context.inTurn(sandboxId, () => destroy(context, sandboxId, only));
   // A worker removes an idle holder when it ends and in its reaper. A visitor does so here: it may have removed the last sandbox that needs the holder.
   if (role === 'visitor') await removeIdleHolder(context);
 }

@@ -23,7 +23,7 @@ const SINCE = `with chosen as materialized (
 
 const FROM = `with chosen as materialized (
     select delivery_id from webhook_deliveries where webhook_id = $1
-      and delivery_id >= (select delivery_id from webhook_deliveries where webhook_id = $1 and conversation_id = $2 and seq = $3) limit $4::integer + 1
+      and delivery_id >= (select delivery_id from webhook_deliveries where webhook_id = $1 and conversation_id = $2 and seq = $3::bigint) limit $4::integer + 1
   ), counted as (select count(*)::integer as events from chosen), queued as (
     update webhook_deliveries d set delivered_at = null from chosen, counted where d.delivery_id = chosen.delivery_id and counted.events <= $4
   ), woken as (update webhooks set due_at = '-infinity' where webhook_id = $1)

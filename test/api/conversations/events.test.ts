@@ -63,6 +63,33 @@ test('a conversation that is started over HTTP is followed to its end, and read 
   expect([status.state, status.status.lastTurn.turnId]).toEqual(['closed', turnId]);
 }, 180_000);
 
+test('a reader of some types that has the last of them is told that nothing comes any more', async () => {
+  const answer = await post('/v1/conversations?wait=60', { agent: 'scripted', user: 'user-1', message: 'Count.', closeWhenDone: true });
+  const { conversationId: id } = (await answer.json()) as { conversationId: string };
+  await until(async () => (await installation.store.conversations.get(id))?.state === 'closed', 'the conversation is closed');
+  const query = '?types=turn.started,text.delta';
+  const some = await eventsOf(await stream(id, {}, query));
+  expect(some.length).toBeGreaterThan(1);
+  const last = /^id: (\d+)\n/.exec(some.at(-1) ?? '')?.[1] ?? '';
+  expect((await stream(id, { 'last-event-id': last })).status).toBe(200);
+  expect((await stream(id, { 'last-event-id': last }, query)).status).toBe(204);
+}, 60_000);
+
+test('a number beyond those of events is after all of them', async () => {
+  const answer = await post('/v1/conversations', { agent: 'scripted', user: 'user-1' });
+  const { conversationId: id } = (await answer.json()) as { conversationId: string };
+  for (const number of [2 ** 31, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
+    const pages = { events: { events: [] }, transcript: { entries: [] }, 'tree/events': { events: [] } };
+    for (const [path, page] of Object.entries(pages)) {
+      const after = path === 'tree/events' ? `${id}:${String(number).slice(0, 15)}` : number;
+      const read = await fetch(`${service.url}/v1/conversations/${id}/${path}?after=${after}`, { headers });
+      expect([path, read.status, await read.json()]).toEqual([path, 200, page]);
+    }
+    const ui = await fetch(`${service.url}/v1/conversations/${id}/transcript?format=ui&before=${number}`, { headers });
+    expect(ui.status).toBe(200);
+  }
+}, 60_000);
+
 test('`wait` answers with the turn; `types` and `until` choose what a stream has', async () => {
   const answer = await post('/v1/conversations?wait=60', { agent: 'scripted', user: 'user-1', message: 'Count.' });
   const { conversationId: id, turn } = (await answer.json()) as { conversationId: string; turn: object };

@@ -9,6 +9,7 @@ import { makeId } from '../../../contracts/ids.ts';
 import { sendOptions } from '../../../client/client-arguments.ts';
 import { findAgent } from '../../../client/start-conversation.ts';
 import { mayReach } from '../../auth/caller.ts';
+import { leastOf } from '../../auth/limits-of-caller.ts';
 import { requireRoom } from '../../auth/require-room.ts';
 import { ownUser } from '../../auth/tenant-for.ts';
 import { answerWithStream } from '../../http/answer-with-stream.ts';
@@ -74,12 +75,15 @@ export function addCompletionRoutes(api: Api, parts: RouteParts): void {
       },
     },
     async (request, reply) => {
-      const { body } = request;
+      const { body, caller, held } = request;
       if (!body.stream) {
-        const taken = await take(parts, request, body);
-        // The message has been taken: a repetition would be another one.
-        void reply.headers({ [CONVERSATION]: taken.conversationId, 'x-should-retry': 'false' });
-        return whole(parts, request, reply, taken, headOf(body));
+        const answer = async () => {
+          const taken = await take(parts, request, body);
+          // The message has been taken: a repetition would be another one.
+          void reply.headers({ [CONVERSATION]: taken.conversationId, 'x-should-retry': 'false' });
+          return whole(parts, request, reply, taken, headOf(body));
+        };
+        return parts.streams.wait(caller.keyId, answer, leastOf(held, 'streams'));
       }
       await answerWithStream(parts, request, reply, async () => {
         const { conversationId, turnId, afterSeq, answered } = await take(parts, request, body);

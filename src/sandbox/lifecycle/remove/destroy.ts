@@ -9,22 +9,24 @@ import { removeContents } from './remove-contents.ts';
 
 /**
  * Removes container, volume, archive, backup and the snapshots without a name. The row stays and is `destroyed`. The row is set first, so that the reaper finishes
- * the removal after a crash. What a lost host has of the sandbox is removed when that host comes back.
+ * the removal after a crash. What a lost host has of the sandbox is removed when that host comes back. `expiresAt`: nothing is done if it expires at another time.
  */
-export async function destroy(context: DockerContext, sandboxId: string): Promise<void> {
+export async function destroy(context: DockerContext, sandboxId: string, { expiresAt }: { expiresAt?: string } = {}): Promise<void> {
   const { rows, connections, installation, log } = context;
-  const row = await untilSettled<SandboxRow | 'none'>(sandboxId, async () => {
+  const row = await untilSettled<SandboxRow | 'none' | 'prolonged'>(sandboxId, async () => {
     try {
       const row = (await rowHere(context, sandboxId))?.row;
       if (row === undefined) return undefined;
       if (row.state === 'destroyed') return row;
-      return (await rows.change(sandboxId, row.generation, { state: 'destroyed' })) && row;
+      if (expiresAt !== undefined && row.expiresAt !== expiresAt) return 'prolonged';
+      return (await rows.change(sandboxId, row.generation, { state: 'destroyed', ifExpired: expiresAt !== undefined })) && row;
     } catch (error) {
       // A sandbox without a row may still have a container or a volume of an open that crashed.
       if (isFailure(error, 'SANDBOX_NOT_FOUND')) return 'none';
       throw error;
     }
   });
+  if (row === 'prolonged') return;
   connections.close(sandboxId, failure('SANDBOX_DESTROYED', { sandboxId }));
   await removeContents(context, {
     sandboxId,

@@ -44,7 +44,7 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
       rows: {
         get: async (sandboxId) => rows.get(sandboxId),
         list: async ({ hostId }) => [...rows.values()].filter((row) => row.hostId === hostId),
-        prolong: async (sandboxId, ttlMs) => void did.push(['prolong', sandboxId, ttlMs]),
+        prolong: async (sandboxId, ttlMs) => did.push(['prolong', sandboxId, ttlMs]) > 0,
         remove: async (sandboxId) => void rows.delete(sandboxId),
       },
     },
