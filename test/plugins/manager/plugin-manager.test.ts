@@ -175,6 +175,24 @@ test('a configuration reaches the plugin and its calls with secrets filled in; o
   expect(bench.logged.join('\n')).not.toContain('hidden');
 });
 
+test('changes of several plugins take effect although one cannot be applied now, and that one is applied later', async () => {
+  for (const id of ['a', 'b']) await bench.write(`${id}/index.ts`, sourceOf(id, 'return configured', CONFIGURABLE.replace(`required: ['key'], `, '')));
+  const manager = await bench.open(['./a', './b']);
+  await Promise.all([call(manager, 'a:run'), call(manager, 'b:run')]);
+  const takeBack = bench.states.takeBackConfig.bind(bench.states);
+  bench.states.takeBackConfig = () => Promise.reject(new Error('Postgres is away'));
+  bench.states.want('a', { config: { size: 7 }, configVersion: 1 });
+  bench.states.want('b', { enabled: false });
+  await expect(manager.follow()).rejects.toThrow('Postgres is away');
+  expect(manager.registry.get('b:run')).toBeUndefined();
+  expect(reportOf('./b')).toMatchObject({ health: 'disabled' });
+  bench.states.takeBackConfig = takeBack;
+  await manager.follow();
+  expect(bench.states.rows.get('a')).toMatchObject({ configVersion: 2, configProblem: expect.stringContaining('seven') as string });
+  await manager.follow();
+  expect(manager.configOf('a')).toEqual({ size: 3 });
+});
+
 test('a plugin whose configSchema is none is not loaded, and the error says so', async () => {
   await bench.write('c/index.ts', sourceOf('c', 'return 1;', `configSchema: { type: 'object', properties: { a: { type: 'txt' } } },`));
   await bench.open(['./c']);
