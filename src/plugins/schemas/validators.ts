@@ -21,10 +21,14 @@ interface Waiting {
   settle: (ending: Promise<TaskEnding> | TaskEnding) => void;
 }
 
-export function createValidators(given: Partial<LaneLimits> = {}): Validators {
+export function createValidators(given: Partial<LaneLimits> = {}, makeProgram: () => Promise<string> = makeThreadProgram): Validators {
   const limits = { ...LIMITS, ...given };
   let program: Promise<string> | undefined;
-  const load = () => (program ??= makeThreadProgram());
+  const load = () =>
+    (program ??= makeProgram().catch((error: unknown) => {
+      program = undefined;
+      throw error;
+    }));
   const lanes = Array.from({ length: FAST_LANES + 1 }, (_, index) => ({ lane: new Lane(load, limits), isSlow: index === FAST_LANES, isBusy: false }));
   const waiting: Waiting[] = [];
   const running = new Set<string>();
