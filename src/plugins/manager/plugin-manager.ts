@@ -11,7 +11,7 @@ import { bringUpPlugins } from './bring-up-plugins.ts';
 import type { Household, ManagedSource } from './household.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
-import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
+import { configureInstance, retireInstance, type PluginInstance } from './plugin-instance.ts';
 import { grantedTo, ungrantedOf } from './permission-grants.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
@@ -152,11 +152,7 @@ class Manager implements PluginManager, Household {
     const { log, drainMs = DRAIN_MS } = this.options;
     const signal = abortAfter(drainMs, this.closing.signal);
     const end = async () => {
-      for (const instance of instances) {
-        const running = await instance.drained(signal);
-        if (running > 0) log.warn({ plugin: instance.plugin.id, running }, 'a plugin that was replaced is ended with calls under way');
-        await stopInstance(instance, log);
-      }
+      for (const instance of instances) await retireInstance(instance, { signal, isEnabled: (id) => this.isEnabled(id), log });
       await loaded?.[Symbol.asyncDispose]();
     };
     const ending = end()
@@ -206,7 +202,13 @@ class Manager implements PluginManager, Household {
     const isRegranted = grantsOf(before) !== grantsOf(now);
     // First removes a plugin that uses a revoked permission, whatever else changes for the plugin.
     if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);
-    if (isRegranted) await applyNetwork(this, now.pluginId);
+    const failure = isRegranted ? await applyNetwork(this, now.pluginId) : undefined;
+    await this.takeOver(named, before, now, isRegranted);
+    // Then all of it is done again.
+    if (failure !== undefined) throw failure;
+  }
+
+  private async takeOver(named: ManagedSource[], before: PluginSettings | undefined, now: PluginSettings, isRegranted: boolean): Promise<void> {
     const isReload = (before?.reloads ?? 0) !== now.reloads;
     if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed because its settings have changed');
