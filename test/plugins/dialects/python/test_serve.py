@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from longshore_host import serve
-from longshore_host.stdio import Connection
+from longshore_host.stdio import Connection, RequestFailed
 from longshore_host.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_a_process_that_ends_begins_no_call() -> None:
         await host.answer('tools/call', call('one'))
         ending = asyncio.ensure_future(host.unload())
         await until(lambda: 'unloading' in plugin.done)
-        with pytest.raises(serve.RequestFailed, match='the call was not made'):
+        with pytest.raises(RequestFailed, match='the call was not made'):
             await host.answer('tools/call', call('two'))
         plugin.may_unload.set()
         await ending
@@ -133,7 +133,12 @@ def test_any_problem_is_an_answer(problem: Exception) -> None:
         with os.fdopen(ours[0], 'rb') as source:
             os.set_blocking(ours[0], False)
             lines: list[bytes] = []
-            await asyncio.wait_for(until(lambda: lines.append(source.readline() or b'') or lines[-1]), 5)
+
+            def has_answer() -> bool:
+                lines.append(source.readline() or b'')
+                return lines[-1] != b''
+
+            await asyncio.wait_for(until(has_answer), 60)
         assert json.loads(lines[-1])['error']['message'] == f'{type(problem).__name__}: no schema'
         os.close(theirs[1])
         await serving
