@@ -8,6 +8,8 @@ import type { Store } from './store.ts';
 const MAX_KEY_LENGTH = 200;
 const MAX_VALUE_LENGTH = 262_144;
 const MAX_KEYS = 10_000;
+/** About 300 years; Postgres has no times far beyond. */
+const MAX_TTL_MS = 1e13;
 
 const SHELF = `plugin_id = $1 and tenant_id = $2 and coalesce(conversation_id, '') = $3 and coalesce(user_id, '') = $4`;
 const LIVE = '(expires_at is null or expires_at > clock_timestamp())';
@@ -39,11 +41,13 @@ const SWEEP = 'delete from plugin_store where expires_at <= statement_timestamp(
 export function createPluginStore({ database }: { database: Database }): Store['pluginStore'] {
   return {
     async entry(shelf, key) {
+      if (!isText(key)) return undefined;
       const [found] = await database.query<{ value: Json; version: number }>('pluginStore.entry', GET, [...columnsOf(shelf), key]);
       return found;
     },
     async set(shelf, key, value, { ttlMs, ifVersion } = {}) {
       const values = [...columnsOf(shelf), key, checked(shelf, key, value), ttlMs ?? null];
+      refuseOptions(shelf, key, { ttlMs, ifVersion });
       if (ifVersion !== undefined && ifVersion > 0) {
         return (await database.query('pluginStore.replace', REPLACE, [...values, ifVersion])).length > 0 ? 'updated' : 'conflict';
       }
@@ -52,8 +56,9 @@ export function createPluginStore({ database }: { database: Database }): Store['
       if (put?.full && !put.known) throw refused(shelf, key, `it has ${MAX_KEYS} keys in this scope`, 'Delete some, or give them a ttlMs');
       return 'conflict';
     },
-    delete: async (shelf, key) => (await database.query('pluginStore.delete', DELETE, [...columnsOf(shelf), key])).length > 0,
+    delete: async (shelf, key) => isText(key) && (await database.query('pluginStore.delete', DELETE, [...columnsOf(shelf), key])).length > 0,
     async list(shelf, prefix) {
+      if (!isText(prefix)) return [];
       const rows = await database.query<{ key: string }>('pluginStore.list', LIST, [...columnsOf(shelf), prefix]);
       return rows.map(({ key }) => key);
     },
@@ -67,7 +72,24 @@ function columnsOf({ pluginId, tenantId, conversationId = '', userId = '' }: Plu
   return [pluginId, tenantId, conversationId, userId];
 }
 
+const UNKEPT = /[\0\p{Cs}]/u;
+
+/** Whether Postgres can keep a text as it is: without NUL, and without halves of characters. */
+function isText(key: unknown): key is string {
+  return typeof key === 'string' && !UNKEPT.test(key);
+}
+
+/** Code of plugins in the worker's own process is not checked before. A condition that cannot be meant must not be taken for none. */
+function refuseOptions(shelf: PluginShelf, key: string, { ttlMs = 0, ifVersion = 0 }: { ttlMs?: number | undefined; ifVersion?: number | undefined }): void {
+  const shown = (value: unknown) => (typeof value === 'number' ? String(value) : `a ${typeof value}`);
+  if (!Number.isSafeInteger(ifVersion) || ifVersion < 0)
+    throw refused(shelf, key, `ifVersion is a version that was read, or 0, and not ${shown(ifVersion)}`, 'Give the version of an entry');
+  if (!Number.isFinite(ttlMs) || Math.abs(ttlMs) > MAX_TTL_MS)
+    throw refused(shelf, key, `ttlMs is a number of milliseconds, ${MAX_TTL_MS} at most, and not ${shown(ttlMs)}`, 'Leave it out for an entry that stays');
+}
+
 function checked(shelf: PluginShelf, key: string, value: Json): string {
+  if (!isText(key)) throw refused(shelf, String(key), 'the key is no text that can be kept', 'Use a text of whole characters, without NUL');
   if (key === '' || key.length > MAX_KEY_LENGTH) throw refused(shelf, key, `the key has ${key.length} characters`, `Use 1 to ${MAX_KEY_LENGTH}`);
   const text = toJsonText(value) as string | undefined;
   if (text === undefined) throw refused(shelf, key, 'the value is not JSON', 'Give null, a boolean, a number, a text, a list or an object');

@@ -81,6 +81,25 @@ test('keys are listed by prefix, taken word for word, in order', async () => {
   expect(await store.pluginStore.list(shelf, '')).toEqual(['Note:c', 'note%', 'note:a', 'note:b']);
 });
 
+test('options and keys that cannot be meant are refused, and nothing is written', async () => {
+  const shelf = newShelf({ pluginId: `notes-odd` });
+  await store.pluginStore.set(shelf, 'a', 1);
+  for (const ifVersion of [-1, 1.5, NaN, Infinity, 1e300, '1' as never]) {
+    await expect(store.pluginStore.set(shelf, 'a', 2, { ifVersion })).rejects.toThrow('ifVersion is a version that was read, or 0');
+  }
+  for (const ttlMs of [NaN, Infinity, 1e300, '1' as never]) {
+    await expect(store.pluginStore.set(shelf, 'a', 2, { ttlMs })).rejects.toThrow('ttlMs is a number of milliseconds');
+  }
+  for (const key of ['a\u0000', '\ud800', 7 as never]) {
+    await expect(store.pluginStore.set(shelf, key, 2)).rejects.toThrow('the key is no text that can be kept');
+    expect(await store.pluginStore.entry(shelf, key)).toBeUndefined();
+    expect(await store.pluginStore.delete(shelf, key)).toBe(false);
+    expect(await store.pluginStore.list(shelf, key)).toEqual([]);
+  }
+  expect(await store.pluginStore.entry(shelf, 'a')).toMatchObject({ value: 1 });
+  expect(await store.pluginStore.set(shelf, 'a', 3, { ifVersion: Number.MAX_SAFE_INTEGER })).toBe('conflict');
+});
+
 test('what is too large is refused, naming the limit', async () => {
   const shelf = newShelf({ pluginId: 'notes' });
   await expect(store.pluginStore.set(shelf, 'big', 'x'.repeat(300_000))).rejects.toThrow(

@@ -9,13 +9,13 @@ export interface WebhookDelivery {
   attempts: number;
   /** When a worker first was about to call the function; absent when none was. */
   begunAt?: Date;
-  /** Called before the function is called. Returns when a worker first was about to call it; undefined when its address has been removed. */
+  /** Called before the function is called. Returns when a worker first was about to call it; undefined when its address has been removed, or another worker has ended the request or this attempt at it. */
   begin(): Promise<Date | undefined>;
   /** Aborts when this worker ends: another one goes on. */
   signal: AbortSignal;
 }
 
-/** `failed`: the function was called, or must not be called any more. `postponed`: it was certainly not called, and may be later. `dropped`: its address has been removed. */
+/** `failed`: the function was called, or must not be called any more. `postponed`: it was certainly not called, and may be later. `dropped`: it is no work of this worker any more. */
 export type WebhookOutcome = { outcome: 'delivered' | 'dropped' } | { outcome: 'failed' | 'postponed'; problem: string };
 
 export interface Delivered {

@@ -27,11 +27,22 @@ export async function territoryOf(directory: string): Promise<Territory> {
     root,
     isNear: (path) => path === root || isBelow(path, root) || within(path) || apparent.includes(path),
     unitOf(real) {
-      if (isBelow(real, root)) return packageWithin(root, real) ?? (relative(root, real).split(sep).includes(MODULES) ? undefined : root);
+      if (isBelow(real, root)) return unitWithin(root, real);
       const modules = shared.find((path) => isBelow(real, path));
       return modules === undefined ? undefined : (packageWithin(modules, real) ?? packageAt(modules, real));
     },
   };
+}
+
+function unitWithin(root: string, real: string): string | undefined {
+  const path = relative(root, real);
+  if (isOfGit(path)) return undefined;
+  return packageWithin(root, real) ?? (path.split(sep).includes(MODULES) ? undefined : root);
+}
+
+/** Whether a path, relative to a plugin's directory, is among the files of git. Digests leave them out, so no code of a plugin may be there. */
+export function isOfGit(path: string): boolean {
+  return path.split(sep).includes('.git');
 }
 
 export function isBelow(path: string, directory: string): boolean {

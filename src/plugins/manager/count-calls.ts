@@ -16,6 +16,7 @@ export function countCalls(plugin: Plugin): CountedPlugin {
     ...plugin,
     tools: tools(),
     ...(plugin.promptText && { promptText: (conversation) => counted(async () => plugin.promptText?.(conversation)) }),
+    ...(plugin.receive && { receive: (delivery) => counted(async () => (plugin.receive as NonNullable<Plugin['receive']>)(delivery)) }),
     ...(plugin.selectTools && { selectTools: (conversation) => counted(async () => plugin.selectTools?.(conversation)) }),
   };
   return {

@@ -4,7 +4,7 @@ import { join, relative, sep } from 'node:path';
 import type { PluginPin } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import { parseForeign } from '../../contracts/foreign-json.ts';
-import { isBelow } from '../files/territory.ts';
+import { isBelow, isOfGit } from '../files/territory.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
 import { readRealFile } from '../files/read-real-file.ts';
 
@@ -37,8 +37,8 @@ export async function digestOf(root: string): Promise<string> {
   const files = entries
     .filter((entry) => !entry.isDirectory())
     .map((entry) => ({ path: join(entry.parentPath, entry.name), isLink: entry.isSymbolicLink() }))
+    .filter(({ path }) => !isOfGit(relative(root, path)))
     .map((file) => ({ ...file, name: relative(root, file.path).split(sep).join('/') }))
-    .filter(({ name }) => !/(^|\/)\.git(\/|$)/.test(name))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const top = await realpath(root);
   const hash = createHash('sha256');

@@ -97,6 +97,24 @@ async function check(plugin: Plugin, bounds: PermissionBound[], { granted, accep
   accept?.(plugin);
 }
 
+interface Retiring {
+  /** Aborts when it is to end with calls under way. */
+  signal: AbortSignal;
+  isEnabled: (pluginId: string) => boolean;
+  log: Logger;
+}
+
+/** Ends a plugin once none of its calls is under way. One that operators have disabled reaches nothing from then on, also from what it has left running. */
+export async function retireInstance(instance: PluginInstance, { signal, isEnabled, log }: Retiring): Promise<void> {
+  const { plugin, drained } = instance;
+  const running = await drained(signal);
+  if (running > 0) log.warn({ plugin: plugin.id, running }, 'a plugin that was replaced is ended with calls under way');
+  if (!isEnabled(plugin.id)) {
+    await plugin.setNetwork?.([]).catch((error: unknown) => log.error({ plugin: plugin.id, err: error }, 'a disabled plugin may still reach hosts'));
+  }
+  await stopInstance(instance, log);
+}
+
 /** Lets a plugin clean up. */
 export async function stopInstance({ plugin }: PluginInstance, log: Logger): Promise<void> {
   await run(plugin, 'unload', () => plugin.unload?.()).catch((error: unknown) => log.warn({ plugin: plugin.id, err: error }, 'a plugin failed to unload'));

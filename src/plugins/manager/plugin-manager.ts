@@ -4,13 +4,14 @@ import type { JsonObject } from '../../contracts/json.ts';
 import type { PluginSettings } from '../../store/plugin-rows.ts';
 import type { Plugin } from '../api/define-plugin.ts';
 import { createRegistrar, createRegistry, type NotAtWork, type Registry } from '../registry/registry.ts';
+import { applyChanges, grantsOf } from './apply-changes.ts';
 import { applyNetwork } from './apply-network.ts';
 import { isFreed, refuseSharedNames } from './bare-names.ts';
 import { bringUpPlugins } from './bring-up-plugins.ts';
 import type { Household, ManagedSource } from './household.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
-import { configureInstance, stopInstance, type PluginInstance } from './plugin-instance.ts';
+import { configureInstance, retireInstance, type PluginInstance } from './plugin-instance.ts';
 import { grantedTo, ungrantedOf } from './permission-grants.ts';
 import type { LoadedSource } from './plugin-source.ts';
 import { createReporter } from './report-plugins.ts';
@@ -52,6 +53,8 @@ class Manager implements PluginManager, Household {
   readonly sources: ManagedSource[];
   readonly options: ManagerOptions;
   settings = new Map<string, PluginSettings>();
+  /** Settings that have taken effect. */
+  private applied = new Map<string, PluginSettings>();
   builtins: Plugin[] = [];
   refused: Household['refused'] = [];
   readonly compile = createCompiler();
@@ -84,6 +87,7 @@ class Manager implements PluginManager, Household {
     this.builtins = builtins(this.registry);
     this.publish();
     await bringUpPlugins(this, this.sources);
+    this.applied = new Map(this.settings);
     this.started = true;
     await this.report();
     this.unfollow = this.options.isolates?.follow(() => void this.inTurn(() => this.report())) ?? this.unfollow;
@@ -100,12 +104,13 @@ class Manager implements PluginManager, Household {
 
   follow(): Promise<void> {
     return this.inTurn(async () => {
-      const before = this.settings;
       await this.readSettings();
-      const changed = [...this.settings.values()].filter((now) => differs(before.get(now.pluginId), now));
-      for (const now of changed) await this.obey(before.get(now.pluginId), now);
-      await this.bringUpFreed();
-      await this.report();
+      try {
+        await applyChanges(this.applied, this.settings, (before, now) => this.obey(before, now));
+      } finally {
+        await this.bringUpFreed();
+        await this.report();
+      }
     });
   }
 
@@ -147,11 +152,7 @@ class Manager implements PluginManager, Household {
     const { log, drainMs = DRAIN_MS } = this.options;
     const signal = abortAfter(drainMs, this.closing.signal);
     const end = async () => {
-      for (const instance of instances) {
-        const running = await instance.drained(signal);
-        if (running > 0) log.warn({ plugin: instance.plugin.id, running }, 'a plugin that was replaced is ended with calls under way');
-        await stopInstance(instance, log);
-      }
+      for (const instance of instances) await retireInstance(instance, { signal, isEnabled: (id) => this.isEnabled(id), log });
       await loaded?.[Symbol.asyncDispose]();
     };
     const ending = end()
@@ -201,7 +202,13 @@ class Manager implements PluginManager, Household {
     const isRegranted = grantsOf(before) !== grantsOf(now);
     // First removes a plugin that uses a revoked permission, whatever else changes for the plugin.
     if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);
-    if (isRegranted) await applyNetwork(this, now.pluginId);
+    const failure = isRegranted ? await applyNetwork(this, now.pluginId) : undefined;
+    await this.takeOver(named, before, now, isRegranted);
+    // Then all of it is done again.
+    if (failure !== undefined) throw failure;
+  }
+
+  private async takeOver(named: ManagedSource[], before: PluginSettings | undefined, now: PluginSettings, isRegranted: boolean): Promise<void> {
     const isReload = (before?.reloads ?? 0) !== now.reloads;
     if (isReload || (before?.enabled ?? true) !== now.enabled) {
       this.options.log.info({ plugin: now.pluginId, enabled: now.enabled }, 'a plugin is changed because its settings have changed');
@@ -286,14 +293,4 @@ class Manager implements PluginManager, Household {
   private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.turns.inTurn(work);
   }
-}
-
-function differs(before: PluginSettings | undefined, now: PluginSettings): boolean {
-  const isOther = (before?.enabled ?? true) !== now.enabled || (before?.reloads ?? 0) !== now.reloads || (before?.configVersion ?? 0) !== now.configVersion;
-  return isOther || grantsOf(before) !== grantsOf(now);
-}
-
-/** Text that is the same for the same grants: the store sorts them. */
-function grantsOf(settings: PluginSettings | undefined): string {
-  return JSON.stringify(settings?.granted ?? {});
 }

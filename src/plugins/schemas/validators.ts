@@ -21,10 +21,9 @@ interface Waiting {
   settle: (ending: Promise<TaskEnding> | TaskEnding) => void;
 }
 
-export function createValidators(given: Partial<LaneLimits> = {}): Validators {
+export function createValidators(given: Partial<LaneLimits> = {}, makeProgram: () => Promise<string> = makeThreadProgram): Validators {
   const limits = { ...LIMITS, ...given };
-  let program: Promise<string> | undefined;
-  const load = () => (program ??= makeThreadProgram());
+  const load = madeOnce(makeProgram);
   const lanes = Array.from({ length: FAST_LANES + 1 }, (_, index) => ({ lane: new Lane(load, limits), isSlow: index === FAST_LANES, isBusy: false }));
   const waiting: Waiting[] = [];
   const running = new Set<string>();
@@ -87,4 +86,14 @@ export function createValidators(given: Partial<LaneLimits> = {}): Validators {
     slowUntil.set(owner, performance.now() + slowMs);
     for (const [each, until] of slowUntil) if (until < performance.now()) slowUntil.delete(each);
   }
+}
+
+/** What is made the first time is kept; a failure is not. */
+function madeOnce<Made>(make: () => Promise<Made>): () => Promise<Made> {
+  let made: Promise<Made> | undefined;
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    }));
 }

@@ -50,8 +50,11 @@ export interface PluginWebhookRows {
   release(requestId: string): Promise<void>;
   /** Keeps a request for another 15 seconds. */
   hold(requestId: string): Promise<void>;
-  /** Notes that the function is about to be called, and returns when that was first noted. Undefined when the address was removed meanwhile. */
-  begin(requestId: string): Promise<Date | undefined>;
+  /**
+   * Notes that the function is about to be called, and returns when that was first noted. Undefined when the address was removed meanwhile, or another worker has
+   * ended the request or this attempt at it.
+   */
+  begin(request: Pick<PluginRequest, 'requestId' | 'attempts'>): Promise<Date | undefined>;
   /** Notes how a request has ended; `problem`: it has failed. Only the first time counts. */
   end(requestId: string, problem?: string): Promise<void>;
   /** The function was certainly not called: the request waits for so long, and then it is another attempt. */
@@ -92,7 +95,7 @@ const CLAIM = `update plugin_requests c set ${HELD} from plugin_webhooks w
   returning c.request_id as "requestId", w.endpoint, c.headers, c.body, c.attempts, c.begun_at as "begunAt"`;
 const HOLD = `update plugin_requests set ${HELD} where request_id = $1 and state = 'waiting'`;
 const RELEASE = `update plugin_requests set due_at = clock_timestamp() + interval '1 second' where request_id = $1 and state = 'waiting'`;
-const BEGIN = `update plugin_requests set begun_at = coalesce(begun_at, clock_timestamp()) where request_id = $1 and state = 'waiting' returning begun_at as "begunAt"`;
+const BEGIN = `update plugin_requests set begun_at = coalesce(begun_at, clock_timestamp()) where request_id = $1 and attempts = $2 and state = 'waiting' returning begun_at as "begunAt"`;
 /** What it said is not needed any more. */
 const ENDED = `ended_at = clock_timestamp(), headers = null, body = null`;
 const END = `with ended as (
@@ -148,7 +151,10 @@ export function createPluginWebhooks({ database }: { database: Database }): Plug
     async hold(requestId) {
       await database.query('pluginWebhooks.hold', HOLD, [requestId]);
     },
-    begin: async (requestId) => (await database.query<{ begunAt: Date }>('pluginWebhooks.begin', BEGIN, [requestId]))[0]?.begunAt,
+    async begin({ requestId, attempts }) {
+      const [row] = await database.query<{ begunAt: Date }>('pluginWebhooks.begin', BEGIN, [requestId, attempts]);
+      return row?.begunAt;
+    },
     async end(requestId, problem) {
       await database.query('pluginWebhooks.end', END, [requestId, problem === undefined ? null : toJsonText(problem)]);
     },

@@ -49,7 +49,8 @@ async function deliverOne(
   const { requestId } = request;
   const held = setInterval(() => void pluginWebhooks.hold(requestId).catch(() => undefined), HOLD_EVERY_MS);
   try {
-    const { result, forget } = await receive({ ...request, tenantId, begin: () => pluginWebhooks.begin(requestId), signal });
+    const { result, forget } = await receive({ ...request, tenantId, begin: () => pluginWebhooks.begin(request), signal });
+    if (result.outcome === 'dropped') return;
     if (result.outcome === 'postponed') {
       await pluginWebhooks.postpone(request, Math.min(FIRST_WAIT_MS * 2 ** request.attempts, LONGEST_WAIT_MS));
       log.info({ plugin: pluginId, requestId, problem: result.problem }, 'a request of a webhook could not be delivered; this is tried again');
@@ -57,7 +58,7 @@ async function deliverOne(
       await pluginWebhooks.end(requestId, result.outcome === 'failed' ? result.problem : undefined);
       if (result.outcome === 'failed') log.warn({ plugin: pluginId, requestId, problem: result.problem }, 'a request of a webhook has failed');
     }
-    if (result.outcome !== 'dropped') await forget().catch(() => undefined);
+    await forget().catch(() => undefined);
   } catch (error) {
     // Another worker may be able to: the sandbox may be on its host.
     await pluginWebhooks.release(requestId).catch(() => undefined);

@@ -226,6 +226,24 @@ test('a package.json or tsconfig.json that leads elsewhere or is a pipe is not r
   }
 });
 
+test('what no digest covers is no part of a plugin, however it is reached', async () => {
+  const P = 'agents/plugins/p';
+  await write(`${P}/.git/hidden.ts`, `export default 'HIDDEN';`);
+  await write(`${P}/inner/.git/hidden.ts`, `export default 'HIDDEN';`);
+  await write(`${P}/node_modules/dep/package.json`, JSON.stringify({ name: 'dep', main: '.git/index.js' }));
+  await write(`${P}/node_modules/dep/.git/index.js`, `module.exports = 'HIDDEN';`);
+  await link(`${P}/linked.ts`, '.git/hidden.ts');
+  for (const specifier of ['./.git/hidden.ts', './inner/.git/hidden.ts', 'dep', './linked.ts']) {
+    await write(`${P}/index.ts`, `import hidden from ${JSON.stringify(specifier)}; export default hidden;`);
+    expect(await problemOf(bundle())).toContain('leads out of the plugin');
+  }
+  expect(await problemOf(bundle(P, '.git/hidden.ts'))).toContain('leads out of the plugin');
+  // Names that only begin so are those of ordinary files.
+  await write(`${P}/.github/shown.ts`, `export default 'SHOWN';`);
+  await write(`${P}/index.ts`, `export { default } from './.github/shown.ts';`);
+  expect(valueOf((await bundle()).code)).toBe('SHOWN');
+});
+
 test('an entry outside of the plugin is refused', async () => {
   await write('agents/plugins/p/readme.md', '');
   await link('agents/plugins/p/linked.ts', '../../../outside/module.ts');

@@ -50,13 +50,16 @@ test('when the call began is noted once; a request that certainly was not called
   const { accept, claim, id, facts } = await address();
   await accept('a');
   await claim();
-  const begun = await store.pluginWebhooks.begin(id('a'));
-  expect(await store.pluginWebhooks.begin(id('a'))).toEqual(begun);
+  const begun = await store.pluginWebhooks.begin({ requestId: id('a'), attempts: 0 });
+  expect(await store.pluginWebhooks.begin({ requestId: id('a'), attempts: 0 })).toEqual(begun);
   await store.pluginWebhooks.postpone({ requestId: id('a'), attempts: 3 }, 0);
   expect(await claim()).toBeUndefined();
   await store.pluginWebhooks.postpone({ requestId: id('a'), attempts: 0 }, 0);
   const again = await claim();
   expect([again?.attempts, again?.begunAt]).toEqual([1, undefined]);
+  // A worker that has been late with the first attempt must not call the function beside the second one.
+  expect(await store.pluginWebhooks.begin({ requestId: id('a'), attempts: 0 })).toBeUndefined();
+  expect(await store.pluginWebhooks.begin({ requestId: id('a'), attempts: 1 })).toBeInstanceOf(Date);
   await store.pluginWebhooks.end(id('a'), 'it is broken\0');
   expect(await facts()).toMatchObject({ waiting: 0, failed: 1, problem: 'it is broken\uFFFD' });
 });
@@ -89,11 +92,11 @@ test('a plugin has so many addresses of a tenant; one that was removed takes not
   expect(await store.pluginWebhooks.add(more, 1, BY)).toBeUndefined();
   expect(await store.pluginWebhooks.remove('another', one.webhookId, BY)).toBe(false);
   expect(await store.pluginWebhooks.remove(one.pluginId, one.webhookId, BY)).toBe(true);
-  expect([await one.claim(), await store.pluginWebhooks.begin(one.id('a')), await store.pluginWebhooks.find(one.webhookId)]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  expect([
+    await one.claim(),
+    await store.pluginWebhooks.begin({ requestId: one.id('a'), attempts: 0 }),
+    await store.pluginWebhooks.find(one.webhookId),
+  ]).toEqual([undefined, undefined, undefined]);
   expect(await one.accept('b')).toEqual({ outcome: 'ended' });
   const entries = await store.audit.list({ limit: 2 });
   expect(entries.map(({ action, tenantId, target }) => [action, tenantId, target])).toEqual([
@@ -115,7 +118,7 @@ test('the work of a tenant neither sees nor fills the addresses of another one',
 test('what could not be delivered for a day has failed, and what ended a day ago is forgotten', async () => {
   const [late, begun, held, over] = [await address(), await address(), await address(), await address()];
   for (const each of [late, begun, held, over]) await each.accept('a', { sender: 'x' });
-  await store.pluginWebhooks.begin(begun.id('a'));
+  await store.pluginWebhooks.begin({ requestId: begun.id('a'), attempts: 0 });
   await store.pluginWebhooks.end(over.id('a'));
   const database = new Client(url);
   await database.connect();

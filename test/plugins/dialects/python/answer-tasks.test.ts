@@ -104,6 +104,14 @@ test('what is refused or not usable is answered with the reason, and the next qu
   ]);
 });
 
+test('a question with very many parts does not keep the others from their answers', async () => {
+  const parts = Array.from({ length: 150 }, (_, index) => ({ type: 'text', text: String(index) }));
+  const { work, given, wishes } = bench([[asks(1, 'send', 'conv_1', ...parts), asks(2, 'timers', 'conv_1')]]);
+  await work();
+  expect(wishes.map(({ wish }) => wish.what)).toEqual(['send', 'timers']);
+  expect(given[1]).toEqual({ [idOf(1)]: { ok: true }, [idOf(2)]: { ok: true } });
+});
+
 test('a question whose answer is not there yet is left for a later look, and the others are answered', async () => {
   const question = { messages: [{ role: 'user', text: 'The tide?' }], maxOutputTokens: 7 };
   const answers = [undefined, true, undefined];

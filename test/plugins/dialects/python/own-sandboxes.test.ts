@@ -1,4 +1,5 @@
 import type { SandboxOptions } from '../../../../src/contracts/agent.ts';
+import { failure } from '../../../../src/contracts/errors.ts';
 import { createLogger } from '../../../../src/platform/log.ts';
 import { pluginFilesOf } from '../../../../src/plugins/dialects/shared/python/files-of-tenant.ts';
 import { createOwnSandboxes, ownSandboxIdOf } from '../../../../src/plugins/dialects/shared/python/own-sandboxes.ts';
@@ -13,6 +14,7 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
   const rows = new Map<string, SandboxRow>();
   const did: unknown[] = [];
   const host = { isDraining: false };
+  const problems = new Map<string, Error>();
   const change = (sandboxId: string, fields: Partial<SandboxRow>) => {
     const row = rows.get(sandboxId);
     if (row) rows.set(sandboxId, { ...row, ...fields });
@@ -37,6 +39,8 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
         },
         destroy: async () => undefined,
         async setEgress(sandboxId, egress) {
+          const problem = problems.get(sandboxId);
+          if (problem) throw problem;
           did.push(['egress', sandboxId, egress]);
           change(sandboxId, { options: { ...rows.get(sandboxId)?.options, egress } });
         },
@@ -49,7 +53,7 @@ function bench({ idleMs = 15 * MINUTE_MS, longestMs = MINUTE_MS } = {}) {
       },
     },
   });
-  return { own, rows, change, host, taken: () => did.splice(0) };
+  return { own, rows, change, host, problems, taken: () => did.splice(0) };
 }
 
 const a = ownSandboxIdOf(ID, 'a');
@@ -118,6 +122,20 @@ test('a change of the grants reaches all its sandboxes on this host at once, and
   expect(taken()[0]).toMatchObject(['open', ownSandboxIdOf(ID, 'd'), { egress: rules }]);
   await own.setNetwork([]);
   expect(taken()).toEqual([a, b, ownSandboxIdOf(ID, 'd')].map((id) => ['egress', id, []]));
+});
+
+test('grants that cannot be changed in one sandbox are changed in the others, and one that was just removed needs none', async () => {
+  const { own, problems, taken } = bench();
+  for (const tenant of ['a', 'b', 'c']) await own.open(tenant, false);
+  await own.setNetwork(['api.example']);
+  taken();
+  problems.set(a, new Error('Postgres is away'));
+  problems.set(b, failure('SANDBOX_DESTROYED', { sandboxId: b }));
+  await expect(own.setNetwork([])).rejects.toThrow('Postgres is away');
+  expect(taken()).toEqual([['egress', ownSandboxIdOf(ID, 'c'), []]]);
+  problems.delete(a);
+  await own.setNetwork([]);
+  expect(taken()).toEqual([['egress', a, []]]);
 });
 
 test('what is told reaches each sandbox that was opened, also when one of them cannot be reached', async () => {

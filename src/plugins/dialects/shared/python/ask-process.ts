@@ -1,3 +1,4 @@
+import { isFailure } from '../../../../contracts/errors.ts';
 import type { JsonObject } from '../../../../contracts/json.ts';
 import type { ServerAnswer } from '../../../../sandbox/api/host-methods.ts';
 import type { MethodCall } from '../../../../sandbox/api/methods.ts';
@@ -36,7 +37,13 @@ async function ask({ own, server, settings }: Reached, tenantId: string, params:
   const { handle } = await own.open(tenantId, false);
   // An earlier attempt may have begun the question, and a worker may have been about to answer.
   const asking = answering && { hasChannel: true, isBegun: true, onMethodCall: answering(handle) };
-  const answer = await handle.callServer(server(), { method: 'tools/call', params: { ...params, ...settings() } }, { execId, timeoutMs, ...asking });
+  const request = { method: 'tools/call', params: { ...params, ...settings() } };
+  const given = { execId, timeoutMs, ...asking };
+  const answer = await handle.callServer(server(), request, given).catch((error: unknown) => {
+    // An earlier attempt has asked another version of the plugin.
+    if (isFailure(error, 'EXEC_MISMATCH')) return handle.callServer(server(), request, { ...given, asStarted: true });
+    throw error;
+  });
   return { answer, handle: handle as Pick<WorkerHandle, 'forget'> };
 }
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { EgressRule, SandboxOptions } from '../../../../contracts/agent.ts';
-import { failure } from '../../../../contracts/errors.ts';
+import { failure, isFailure } from '../../../../contracts/errors.ts';
 import type { WorkerHandle } from '../../../../sandbox/api/sandbox.ts';
 import type { SandboxRow } from '../../../../store/sandbox-rows.ts';
 import type { OwnSandbox } from '../../../api/own-sandbox.ts';
 import type { PluginSandboxes } from '../plugin-dialect.ts';
 
 export interface OwnSandboxes extends OwnSandbox {
-  /** Replaces the hosts that all sandboxes of the plugin on this host may reach, also in those that run. */
+  /** Replaces the hosts that all sandboxes of the plugin on this host may reach, also in those that run. @throws the first failure, after all of them */
   setNetwork(hosts: readonly string[]): Promise<void>;
   /** Works in the sandbox of a tenant, which runs, without keeping it awake: it rests when it has not been called for some time. */
   visit(tenantId: string, work: (handle: WorkerHandle) => Promise<void>): Promise<void>;
@@ -83,9 +83,13 @@ export function createOwnSandboxes({ pluginId, given, prepare, longestMs }: Part
     },
     async setNetwork(next) {
       rules = rulesOf(next);
+      const failures: unknown[] = [];
       for (const { sandboxId, tenantId, state } of await rows.list({ hostId })) {
-        if (state !== 'destroyed' && sandboxId === ownSandboxIdOf(pluginId, tenantId)) await applyNetwork(sandboxId);
+        if (state === 'destroyed' || sandboxId !== ownSandboxIdOf(pluginId, tenantId)) continue;
+        // One that has just been removed reaches nothing.
+        await applyNetwork(sandboxId).catch((error: unknown) => isFailure(error, 'SANDBOX_DESTROYED') || failures.push(error));
       }
+      if (failures.length > 0) throw failures[0];
     },
   };
 

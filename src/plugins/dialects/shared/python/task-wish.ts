@@ -6,9 +6,9 @@ import { TaskRefused, type TaskWish } from '../../../api/task-question.ts';
 import { contentOf, partSchema, timerSchema, type ReadFile } from './deliver.ts';
 import { readModelQuestion } from './model-question.ts';
 
-/** As the process of the plugin has it (`tasks.py`). */
+/** As the process of the plugin has it (`tasks.py`). How many arguments there are is judged of each question alone: one that has too many is refused, and no other. */
 export const askedSchema = z.object({
-  questions: z.array(z.object({ id: z.string().regex(/^[0-9a-f]{32}$/), what: z.string().max(100), args: z.array(z.json()).max(101) })).max(200),
+  questions: z.array(z.object({ id: z.string().regex(/^[0-9a-f]{32}$/), what: z.string().max(100), args: z.array(z.json()) })).max(200),
 });
 
 type Asked = z.infer<typeof askedSchema>['questions'][number];

@@ -78,7 +78,8 @@ class LoadedPlugin(PluginState):
         await events.tell(self._handlers(), events.STOP)
         try:
             await _await(self._plugin.on_unload())
-        except Exception:
+        # Code of a stranger may raise anything. An end that it wants would leave the process with the threads of the plugin.
+        except (Exception, SystemExit):
             logging.exception('on_unload failed')
 
     def tools(self) -> list[dict[str, Any]]:

@@ -55,7 +55,8 @@ class LoadedPlugin(PluginState):
             return
         try:
             await _await(self._plugin.cleanup_method())
-        except Exception:
+        # Code of a stranger may raise anything. An end that it wants would leave the process with the threads of the plugin.
+        except (Exception, SystemExit):
             logging.exception('the cleanup method failed')
 
     def tools(self) -> list[dict[str, Any]]:

@@ -22,6 +22,8 @@ from longshore_host.tasks import tasks
 _PLACE = os.path.join(os.path.expanduser('~'), '.longshore-plugin')
 _NEWEST = os.path.join(_PLACE, 'newest')
 _LOOK_EVERY = 2.0
+_UNLOADS_SECONDS = 10.0
+_ENDS = 'the process of the plugin ends, since another version or configuration of it has begun or its sandbox rests; the call was not made'
 
 
 class LoadedPlugin(Protocol):
@@ -62,7 +64,9 @@ class Host:
         self._config = config
         self._plugin: LoadedPlugin | None = None
         self._configuring = asyncio.Lock()
+        self._changes: set[asyncio.Future[Any]] = set()
         self._has_begun = False
+        self._is_ending = False
 
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == 'initialize':
@@ -89,6 +93,17 @@ class Host:
 
     async def _configured(self, given: dict[str, Any] | None) -> LoadedPlugin:
         """The plugin with these settings, or with those that it has."""
+        if self._is_ending:
+            raise RequestFailed(-32000, _ENDS)
+        if self._plugin is not None and not self._configuring.locked() and given in (None, self._config):
+            return self._plugin
+        # All requests need it: one that is given up does not end it half-way. The loop itself keeps no task.
+        change = asyncio.ensure_future(self._change(given))
+        self._changes.add(change)
+        change.add_done_callback(self._changes.discard)
+        return await asyncio.shield(change)
+
+    async def _change(self, given: dict[str, Any] | None) -> LoadedPlugin:
         async with self._configuring:
             config = self._config if given is None else given
             if self._plugin is None:
@@ -118,12 +133,17 @@ class Host:
         return plugin
 
     async def unload(self) -> None:
+        """Lets the plugin clean up, for some time. What is asked meanwhile is not begun, since the process would end during it."""
+        self._is_ending = True
         if self._plugin is not None:
-            await self._plugin.unload()
+            unloading = asyncio.ensure_future(self._plugin.unload())
+            await asyncio.wait([unloading], timeout=_UNLOADS_SECONDS)
+            if not unloading.done():
+                logging.warning('the plugin has not finished unloading within %s seconds', _UNLOADS_SECONDS)
 
     async def until_followed(self, connection: Connection) -> None:
         """Returns when a server of another version or configuration has begun after this one, and no call is in progress here."""
-        while not (self._has_begun and connection.is_idle() and _newest() not in ('', self._name)):
+        while not (self._has_begun and connection.is_idle() and not self._changes and _newest() not in ('', self._name)):
             await asyncio.sleep(_LOOK_EVERY)
 
 

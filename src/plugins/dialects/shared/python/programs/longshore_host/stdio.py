@@ -79,7 +79,8 @@ class Connection:
             self._send({'id': request_id, 'result': await answering})
         except RequestFailed as failed:
             self._send({'id': request_id, 'error': {'code': failed.code, 'message': str(failed)}})
-        except (KeyError, TypeError, ValueError) as problem:
+        # Code of a stranger may raise anything, and a request without an answer is waited for.
+        except Exception as problem:
             self._send({'id': request_id, 'error': {'code': -32602, 'message': f'{type(problem).__name__}: {problem}'}})
 
     def _send(self, message: dict[str, Any]) -> None:
