@@ -10,13 +10,14 @@ import { randomBytes } from 'node:crypto';
 import { pack } from 'tar-stream';
 import Docker from 'dockerode';
 import { loadConfig } from '../../../../src/platform/config.ts';
-import { createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
+import { address, createEngine } from '../../../../src/sandbox/engine/docker/engine.ts';
 import { testInstallation } from '../../../support/databases.ts';
 import { until } from '../../lifecycle/support.ts';
 
 const docker = new Docker();
 const installation = testInstallation();
-const image = loadConfig().LONGSHORE_SANDBOX_IMAGE;
+const { LONGSHORE_SANDBOX_IMAGE: image, DOCKER_HOST: host } = loadConfig();
+const { socketPath: socket = '' } = address(host);
 const volumes = ['source', 'target'].map((name) => `${installation}-${name}`);
 const [source = '', target = ''] = volumes;
 
@@ -30,7 +31,7 @@ async function openWay(): Promise<Way> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-way-'));
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (near) => {
-    const far = connect({ path: '/var/run/docker.sock', allowHalfOpen: true });
+    const far = connect({ path: socket, allowHalfOpen: true });
     for (const socket of [near, far]) sockets.add(socket.on('error', () => undefined));
     near.pipe(far).pipe(near);
   }).listen(join(directory, 's'));
@@ -60,7 +61,7 @@ afterEach(async () => {
   for (const name of volumes) await docker.getVolume(name).remove();
 });
 
-const copies = (host?: string) => createEngine(host).copies!.jobs(installation, image);
+const copies = (way = host) => createEngine(way).copies!.jobs(installation, image);
 const jobs = () => docker.listContainers({ all: true, filters: { label: [`longshore.installation=${installation}`] } });
 const isRunning = async () => (await jobs()).some(({ State }) => State === 'running');
 const noneIsLeft = async () => (await jobs()).length === 0;
