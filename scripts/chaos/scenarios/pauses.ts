@@ -20,6 +20,9 @@ const LENGTH_MS = [200, 2_000] as const;
 const KILL_MS = [4_000, 12_000] as const;
 const SHARE_OF_NOW = 0.7;
 
+/** A turn whose sandbox still rests after a pause has no checkpoint. */
+const { forked: _forked, rewound: _rewound, ...WITHOUT_CHECKPOINTS } = FEATURES;
+
 export const pauses: Scenario = {
   summary: 'Conversations are paused and resumed at random moments, while now and then a worker or an HTTP service is killed (kill -9).',
   minutes: 2,
@@ -36,7 +39,7 @@ export const pauses: Scenario = {
       lanes: LANES,
       over,
       limitMs: CONVERSATION_LIMIT_MS,
-      kinds: { ...KINDS, ...FEATURES },
+      kinds: { ...KINDS, ...WITHOUT_CHECKPOINTS },
     });
     held.abort();
     const [paused, killed] = await Promise.all([pausing, killing]);

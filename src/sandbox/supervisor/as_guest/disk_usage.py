@@ -41,6 +41,11 @@ class Count:
         self._most = most
         self._users = users
         self._seen: set[int] = set()
+        # Open files whose descriptors say that they are deleted, while their number of names does not: gVisor keeps that as it was. Those that the walk
+        # meets have another name.
+        self._doubtful: dict[int, os.stat_result] = {}
+        self._mapped: set[int] = set()
+        self._refused = False
         self._since: float | None = None
 
     @property
@@ -50,12 +55,24 @@ class Count:
 
     def add(self, roots: Sequence[bytes]) -> None:
         """Counts what is below these directories, without other mounts."""
+        self._doubtful, self._mapped, self._refused = {}, set(), False
         try:
+            for user in self._users:
+                _act_as(user)
+                device = os.stat(roots[0]).st_dev
+                self._nameless(device)
+                if self._refused:
+                    # gVisor asks for the real ids before it shows what a process has open.
+                    _be(user)
+                    self._nameless(device)
+            held = set(self._doubtful)
             waiting = roots
             for user in self._users:
                 _act_as(user)
                 waiting = self._closed_below(waiting, user)
-                self._nameless(os.stat(roots[0]).st_dev)
+            for status in self._doubtful.values():
+                self._add(status)
+            self.hidden = self.hidden or not self._mapped <= self._seen | held
         except Enough:
             pass
         except OSError:
@@ -144,6 +161,7 @@ class Count:
                 if status.st_dev != device and not stat.S_ISREG(status.st_mode):
                     continue
                 self._names += 1
+                self._doubtful.pop(status.st_ino, None)
                 self._add(status)
                 if self._most is not None and (self.used > self._most[0] or self.inodes > self._most[1]):
                     raise Enough
@@ -153,7 +171,6 @@ class Count:
 
     def _nameless(self, device: int) -> None:
         """Files without a name, found by the descriptors that keep them open. Other things that may keep one can be detected but not measured."""
-        mapped: set[int] = set()
         for pid in os.listdir('/proc'):
             if not pid.isdigit():
                 continue
@@ -170,8 +187,7 @@ class Count:
                     break
             # They share their memory.
             if looked:
-                mapped |= _mapped_nameless(f'/proc/{pid}/task/{threads[-1]}', device)
-        self.hidden = self.hidden or not mapped <= self._seen
+                self._mapped |= _mapped_nameless(f'/proc/{pid}/task/{threads[-1]}', device)
 
     def _held_by(self, thread: str, device: int) -> int:
         """Returns how much was looked at."""
@@ -185,10 +201,15 @@ class Count:
         for held in (*(f'fd/{descriptor}' for descriptor in descriptors), 'exe'):
             try:
                 found = os.stat(f'{thread}/{held}')
+            except PermissionError:
+                self._refused = True
+                continue
             except OSError:
                 continue
             if found.st_nlink == 0 and found.st_dev == device:
                 self._add(found)
+            elif found.st_dev == device and stat.S_ISREG(found.st_mode) and _says_deleted(f'{thread}/{held}'):
+                self._doubtful[found.st_ino] = found
             elif stat.S_ISSOCK(found.st_mode):
                 self.hidden = self.hidden or _has_descriptors(f'{thread}/fdinfo/{held[3:]}')
         return len(descriptors) + 1
@@ -224,6 +245,13 @@ def _has_descriptors(path: str) -> bool:
         return False
 
 
+def _says_deleted(descriptor: str) -> bool:
+    try:
+        return os.readlink(descriptor).endswith(' (deleted)')
+    except OSError:
+        return False
+
+
 def _mapped_nameless(thread: str, device: int) -> set[int]:
     """Inodes of mapped files of a device that have no name any more."""
     place = b'%02x:%02x' % (os.major(device), os.minor(device))
@@ -248,3 +276,11 @@ def _act_as(user: Ids) -> None:
     os.setgroups([])
     os.setegid(gid)
     os.seteuid(uid)
+
+
+def _be(user: Ids) -> None:
+    """The same with the real ids. A guest may end a process that has them, so that it counts again while the guest is held still. The saved ids lead back."""
+    uid, gid = user
+    os.seteuid(0)
+    os.setresgid(gid, gid, 0)
+    os.setresuid(uid, uid, 0)
