@@ -68,8 +68,9 @@ test.each(TIERS)(
     expect(await chat.reply()).toBe('One.');
     expect(await say(chat)).toBe('Two.');
     await untilTier(chat, tier);
-    // The row says so first.
-    await until(async () => (await stateOf(chat)).container.includes(CONTAINERS[tier]), 'its container rests');
+    // The row says so first, and keeps memory until the processes have ended.
+    const isAtRest = ({ row, container }: Awaited<ReturnType<typeof stateOf>>) => container.includes(CONTAINERS[tier]) && row.promised === undefined;
+    await until(async () => isAtRest(await stateOf(chat)), 'its container rests');
     const before = await stateOf(chat);
     const [first = ''] = await turnsOf(chat);
     const forks = await Promise.all([chat.fork(), chat.fork({ at: first }), chat.fork({ files: 'now', at: first })]);
