@@ -135,7 +135,7 @@ test('an answer that could not be given can be given again', async () => {
   await session.close();
 });
 
-test('a chat that cannot go on leaves the terminal, and asks for nothing more', async () => {
+test('a chat whose events can no longer be read ends with the error, and reads no more input', async () => {
   const session = startSession();
   await session.sees('> ');
   session.break(new Error('the events cannot be read'));
