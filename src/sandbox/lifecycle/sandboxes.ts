@@ -250,7 +250,7 @@ async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<
 
 /** @param cause why it has no processes, if that is known */
 async function openKnown(context: DockerContext, { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>, cause?: string): Promise<OpenedSandbox> {
-  const { lost } = await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'open', cause));
+  const { lost } = await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'open', { known: cause }));
   // Not within the turn: a sandbox that another caller freezes now answers late, and it must be possible to destroy it meanwhile.
   const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
   await context.work.perform(target, (connection) => connection.ping());

@@ -29,14 +29,25 @@ export interface BroughtUp {
   lost?: string;
 }
 
+interface How {
+  /** Why it has no processes, if the caller knows a better reason than its row and container give. */
+  known?: string | undefined;
+  /** False when what the sandbox is woken for has ended: then one that is put to rest by another caller is not woken again. */
+  isWanted?: () => boolean;
+}
+
 /**
  * Makes a sandbox run, whatever the states of its row and its container are. The container runs first, and the row is set afterwards:
  * a crash in between leaves a container that runs without need until the next freeze.
  * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss. `attend` is
  * a wake for work in progress: a sandbox that was put to rest stays there. `copy` is a wake that waits for no memory
- * @param known why it has no processes, if the caller knows a better reason than its row and container give
  */
-export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: Purpose, known?: string): Promise<BroughtUp> {
+export async function bringUpSandbox(
+  context: DockerContext,
+  sandboxId: string,
+  purpose: Purpose,
+  { known, isWanted = () => true }: How = {},
+): Promise<BroughtUp> {
   const cause = { text: known };
   return withMemory(context, sandboxId, (promised) =>
     untilSettled(sandboxId, async () => {
@@ -44,7 +55,7 @@ export async function bringUpSandbox(context: DockerContext, sandboxId: string, 
       if (here === undefined) return undefined;
       const { row } = here;
       cause.text = here.cause ?? cause.text;
-      if (purpose === 'attend' && rests(row)) return atRest(context, row);
+      if (isWanted() ? purpose === 'attend' && rests(row) : hasRested(row)) return atRest(context, row);
       try {
         return (await promised(row, purpose)) && (await stepUp(context, row, purpose, cause));
       } catch (error) {
@@ -59,6 +70,10 @@ export async function bringUpSandbox(context: DockerContext, sandboxId: string, 
 /** Whether it was put to rest, so that work in progress waits until it is woken. */
 export function rests({ state, paused }: SandboxRow): boolean {
   return state === 'frozen' ? paused === true : state === 'stopped' || state === 'hibernated' || state === 'archived';
+}
+
+function hasRested(row: SandboxRow): boolean {
+  return row.state === 'frozen' || rests(row);
 }
 
 /** A container that was thawed for an older row is frozen again. */

@@ -220,6 +220,6 @@ async function keepAwake(context: DockerContext, sandboxId: string, isWanted: ()
 
 /** Waits for other operations of this process on the sandbox, such as a copy. After that wait the wake may not be wanted any more. */
 async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean, purpose: 'wake' | 'attend'): Promise<void> {
-  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, purpose) : undefined));
+  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, purpose, { isWanted }) : undefined));
   if (woken?.tier === 'lost' || woken?.tier === 'none') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });
 }

@@ -1,3 +1,4 @@
+import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { cleanUp } from '../../../platform/clean-up.ts';
 import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -12,13 +13,18 @@ type Promised = (row: SandboxRow, purpose: Purpose) => Promise<true | undefined>
 const NEEDS_MEMORY: ReadonlySet<SandboxState> = new Set(['hibernated', 'stopped', 'archived']);
 
 /**
- * Does work that may start the processes of a sandbox that has none. Their memory is promised before, and while they run, their row says so. When the work fails, the
- * promise ends with it; what a crash leaves keeps the memory for the next try, or until the reaper ends it.
+ * Does work that may start the processes of a sandbox that has none. Their memory is promised before, and while they run, their row says so. When the work fails, or
+ * ends without processes, the promise ends with it; what a crash leaves keeps the memory for the next try, or until the reaper ends it.
  */
-export async function withMemory<T>(context: DockerContext, sandboxId: string, work: (promised: Promised) => Promise<T>): Promise<T> {
+export async function withMemory<T extends { tier: SandboxTier }>(
+  context: DockerContext,
+  sandboxId: string,
+  work: (promised: Promised) => Promise<T>,
+): Promise<T> {
   const { rows, hostId } = context;
   let isJoined = false;
   let token: string | undefined;
+  let runs = false;
   const promised: Promised = async (row, purpose) => {
     if (!NEEDS_MEMORY.has(row.state) && !(row.state === 'lost' && purpose === 'open')) return true;
     if (isJoined && row.promised?.for === 'wake' && row.promised.hostId === hostId) return true;
@@ -30,13 +36,14 @@ export async function withMemory<T>(context: DockerContext, sandboxId: string, w
     return true;
   };
   try {
-    return await work(promised);
-  } catch (error) {
+    const ended = await work(promised);
+    runs = ended.tier === 'running';
+    return ended;
+  } finally {
     const held = token;
-    if (held !== undefined) {
+    if (held !== undefined && !runs) {
       await cleanUp(() => endPromise(context, { sandboxId, token: held }), { log: context.log, what: 'memory that was promised to a sandbox', sandboxId });
     }
-    throw error;
   }
 }
 

@@ -112,6 +112,32 @@ test('a pause that comes after a look at a busy sandbox, and before what follows
   expect(await running).toMatchObject({ status: 'exited', exitCode: 0 });
 });
 
+test('a sandbox that is stopped when an operation has ended is not woken again by the wake of that operation', async () => {
+  const owner = parts.newOwner();
+  let next: (() => Promise<unknown>) | undefined;
+  const change: typeof parts.store.sandboxes.change = async (...given) => {
+    const now = next;
+    next = undefined;
+    await now?.();
+    return parts.store.sandboxes.change(...given);
+  };
+  const worker = parts.another({ store: { ...parts.store, sandboxes: { ...parts.store.sandboxes, change } } });
+  const { handle } = await worker.open(owner, {});
+  expect(await parts.sandboxes.freeze(owner.sandboxId)).toBe('frozen');
+  const stopped = new Promise((resolve) => {
+    // The wake has thawed the container, so the operation ends, and is about to change the row.
+    next = async () => {
+      await running;
+      resolve(await parts.sandboxes.stop(owner.sandboxId));
+    };
+  });
+  const running = handle.run('true');
+  expect(await stopped).toBe('stopped');
+  // Behind the wake.
+  expect(await worker.freeze(owner.sandboxId)).toBe('stopped');
+  expect(await worker.tier(owner.sandboxId)).toBe('stopped');
+});
+
 test.each([
   ['stop', 'SANDBOX_LOST', 'is gone: it '],
   ['destroy', 'SANDBOX_DESTROYED', 'was destroyed'],
