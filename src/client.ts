@@ -38,7 +38,7 @@ export type { Webhook, WebhookAttempt, WebhookData, WebhookPayload } from './con
 export type { ClaimedCall, ClientCall, ClientTool, WaitingCall } from './contracts/client-tool.ts';
 export type { ApiKey, Scope } from './contracts/api-key.ts';
 export type { SetLimitsOptions, TenantLimits } from './client/types/installation-types.ts';
-export type { LimitsOf } from './contracts/limits.ts';
+export type { LimitsOf } from './contracts/limits/limits.ts';
 export type { AuditEntry } from './contracts/audit.ts';
 export type { AllowedTool, ConversationStatus, PendingApproval } from './contracts/conversation.ts';
 export type { ConversationEvent, EventData, EventType } from './contracts/events.ts';

@@ -1,6 +1,6 @@
 import { createLongshore, type ClientParts } from '../client/create-longshore.ts';
 import { createHostClient } from '../hosts/client/host-client.ts';
-import type { Limits } from '../contracts/limits.ts';
+import type { Limits } from '../contracts/limits/limits.ts';
 import { failure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Tracing } from '../traces/tracing.ts';

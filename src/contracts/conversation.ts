@@ -2,13 +2,13 @@ import type { AgentLimits } from './agent.ts';
 import type { BackupState } from './checkpoints/backup.ts';
 import type { WaitingCall } from './client-tool.ts';
 import type { ImportedFrom } from './imports/import.ts';
-import type { ForkedFrom, ForkInput, ShownForks } from './forks/fork.ts';
-import type { ContextWish } from './transcript.ts';
+import type { ForkedFrom, ForkInput } from './forks/fork.ts';
 import type { JsonObject } from './json.ts';
 import type { RoomStatus } from './hosts/room.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
-import type { PlanItem, ShownPlan } from './plan/plan.ts';
+import type { PlanItem } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
+import type { CarriedConversation } from './turn.ts';
 import type { Parent, Share, Spent } from './sub-agent.ts';
 import type { AskedByPlugins, UsageTotals } from './usage.ts';
 
@@ -97,32 +97,6 @@ export interface KeptState extends Pick<AskedByPlugins, 'askedByTasks'> {
   serviceUrl?: string;
   /** The host that has the sandbox; absent while no worker of another host was asked for it. `waitMs`: after this time without an answer, it may be lost. */
   sandboxHost?: { id: string; waitMs: number };
-}
-
-/** State that one run of the workflow passes to the next. */
-export interface CarriedConversation extends KeptState {
-  queue: QueuedMessage[];
-  /** How many of these, at the head, came with `interrupt`; absent when there are none. */
-  urgent?: number;
-  /** Ids of the newest accepted messages, for deduplication across continue-as-new; at most 200. */
-  recentMessages: { messageId: string; turnId: string }[];
-  wake?: Wake;
-  contextWish?: ContextWish;
-  paused?: PauseReason;
-  /** Absent while not paused, and in a pause that began under an earlier version. */
-  pausedAtMs?: number;
-  /** How they were allowed, where that is known; absent when there are none. */
-  allowances?: AllowedTool[];
-  /** Calls in a row that the judge has handed over; absent when there are none. */
-  handovers?: number;
-  /** Sub-agents that have not ended; absent when there are none. */
-  subAgents?: LiveSubAgent[];
-  /** Model calls of all turns, with those of sub-agents. Absent in runs of versions that did not count them. */
-  stepsTaken?: number;
-  /** Absent while the agent has none. */
-  plan?: ShownPlan;
-  /** Absent while there are none. */
-  forks?: ShownForks;
 }
 
 /** A sub-agent for which a part of the budget is put aside, or one that waits for that. */

@@ -1,4 +1,4 @@
-import { LIMIT_NAMES, type LimitName, type Limits } from '../contracts/limits.ts';
+import { LIMIT_NAMES, type LimitName, type Limits } from '../contracts/limits/limits.ts';
 
 /** Limits as a setting has them: `requestsPerMinute=600,streams=100`. Undefined for a text that has something else. */
 export function readLimits(text: string): Limits | undefined {

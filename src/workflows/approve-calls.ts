@@ -1,9 +1,10 @@
 import { condition, patched } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
+import type { PauseWish } from '../contracts/turn.ts';
 import { askAgain } from './state/allowed-tools.ts';
 import { askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
-import type { Approval, ConversationData, PauseWish, Resolution } from './state/conversation-data.ts';
+import type { Approval, ConversationData, Resolution } from './state/conversation-data.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { hasPlace } from './state/place-state.ts';

@@ -22,6 +22,8 @@ const INTERRUPTED = 'Interrupted: the turn was ended before this call had a resu
 /** State that is shared by calls that run at the same time. */
 export interface Round {
   freezing?: Promise<void>;
+  /** One call alone runs. */
+  isAlone?: boolean;
   /** Scopes that were not cancelled, for reuse by the next calls: creating one costs several promises. */
   scopes?: CancellationScope[];
 }

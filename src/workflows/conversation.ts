@@ -13,7 +13,9 @@ import { reportEnd } from './activities.ts';
 import { serveContextWish } from './compact.ts';
 import { closeSubAgents, passOnPauses } from './sub-agents.ts';
 import { closeSandbox, getFiles } from './own-sandbox.ts';
-import { exhaustedBudget, pauseForBudget, spentBy } from './state/budget-state.ts';
+import { isSettled } from './runs/move-on.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { exhaustedBudget, pauseForBudget, spentBy, stopWork } from './state/budget-state.ts';
 import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './state/conversation-state.ts';
 import { enterPause } from './state/pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
@@ -30,6 +32,8 @@ const CLOSES_AFTER_REWIND = 'closes-after-rewind';
 const FREEZES_BEFORE_RUN = 'freezes-before-run';
 /** Patch id. Before it, a conversation did not close by itself when the last of its sub-agents ended while it rested. */
 const DONE_AT_REST = 'done-at-rest';
+/** Patch id. Before it, no run began within a turn. */
+const TURN_GOES_ON = 'turn-goes-on';
 
 /**
  * One conversation of one user with one agent: accepts messages, answers each with a turn, rests between turns, and ends when it is closed.
@@ -47,9 +51,9 @@ export async function conversation(input: ConversationInput): Promise<void> {
 
 async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
   const { data } = running;
-  const pauses = passOnPauses(running);
+  passOnPauses(running);
   try {
-    if (!hasWork(data)) running.show();
+    if (!hasWork(data) || data.turn) running.show();
     await getFiles(running);
     await answerMessages(running);
   } catch (error) {
@@ -60,10 +64,12 @@ async function converse(running: RunningConversation, input: ConversationInput):
     throw error;
   }
   if (data.closing) return endConversation(running);
-  await settleDown(running, pauses);
+  if (!data.turn) await settleDown(running);
   if (data.closing) return endConversation(running);
   const { firstMessage: _, ...same } = input;
-  const newRun = makeContinueAsNewFunc<(input: ConversationInput) => Promise<void>>(isToMove() ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {});
+  const upgrades = isToMove() && !data.turn;
+  const newRun = makeContinueAsNewFunc<(input: ConversationInput) => Promise<void>>(upgrades ? { initialVersioningBehavior: 'AUTO_UPGRADE' } : {});
+  stopWork(data, Date.now());
   await newRun({ ...same, carried: carryConversation(data) });
 }
 
@@ -72,56 +78,66 @@ const isDueForNewRun = () => workflowInfo().continueAsNewSuggested || isToMove()
 /** Whether this run is pinned to a version of the workers that is not the current one any more: a new run begins with the current one. */
 const isToMove = () => workflowInfo().targetWorkerDeploymentVersionChanged;
 
-/** Answers messages until the conversation is closed, or a new run should go on. */
+/** Answers messages until the conversation is closed, or a new run should go on; with the running turn, if there is one. */
 async function answerMessages(running: RunningConversation): Promise<void> {
   const { data } = running;
-  const mayStart = () => hasWork(data) && !data.rewinding;
-  const mayServe = () => data.contextWish !== undefined && !(data.rewinding && patched(CONTEXT_AFTER_REWIND));
-  while (!data.closing && !isDueForNewRun()) {
-    await restWhilePaused(running, 'step', isDueForNewRun);
-    if (data.paused || data.closing) continue;
-    if (isDone(data)) {
-      closeConversation(data);
-      continue;
-    }
-    if (mayServe()) {
-      await serveContextWish(running);
-      await running.save();
-      continue;
-    }
-    if (!mayStart()) {
-      delete data.rewound;
-      await rest(
-        running,
-        () =>
-          mayStart() ||
-          data.rewound === true ||
-          mayServe() ||
-          data.closing ||
-          data.pauseWish !== undefined ||
-          isDueForNewRun() ||
-          (isDone(data) && patched(DONE_AT_REST)),
-      );
-      continue;
-    }
-    const spent = exhaustedBudget(data, Date.now());
-    if (spent && data.parent) {
-      closeConversation(data);
-      continue;
-    }
-    const turn = spent ? pauseForBudget(data, spent) : startTurn(data, Date.now());
-    if (turn) await runTurn(running, turn);
+  while (goesOn(data) || (!data.closing && !isDueForNewRun())) {
+    if (!data.turn) await beginTurn(running);
+    if (!data.turn) continue;
+    await runTurn(running, data.turn);
+    if (data.turn) return;
   }
 }
 
+/** Whether an earlier run has left a turn. A worker of an earlier version may have begun this run, and have left it where it was. */
+function goesOn({ turn }: ConversationData): boolean {
+  return turn !== undefined && patched(TURN_GOES_ON);
+}
+
+/** Does what is to be done between two turns, or waits for it, and begins the next turn if one may start. */
+async function beginTurn(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  await restWhilePaused(running, 'step', isDueForNewRun);
+  if (data.paused || data.closing) return;
+  if (isDone(data)) return closeConversation(data);
+  if (mayServe(data)) {
+    await serveContextWish(running);
+    return running.save();
+  }
+  if (!mayStart(data)) {
+    delete data.rewound;
+    await rest(running, () => mayStart(data) || hasOther(data));
+    return;
+  }
+  const spent = exhaustedBudget(data, Date.now());
+  if (spent && data.parent) closeConversation(data);
+  else if (spent) pauseForBudget(data, spent);
+  else startTurn(data, Date.now());
+}
+
+function mayStart(data: ConversationData): boolean {
+  return hasWork(data) && !data.rewinding;
+}
+
+function mayServe({ contextWish, rewinding }: ConversationData): boolean {
+  return contextWish !== undefined && !(rewinding && patched(CONTEXT_AFTER_REWIND));
+}
+
+/** Whether there is something else to do for a conversation that rests, than to start a turn. */
+function hasOther(data: ConversationData): boolean {
+  const { closing, pauseWish } = data;
+  if (data.rewound === true || mayServe(data) || closing || pauseWish !== undefined) return true;
+  return isDueForNewRun() || goesOn(data) || (isDone(data) && patched(DONE_AT_REST));
+}
+
 /** Waits until no work is under way that the next run would not know of. */
-async function settleDown(running: RunningConversation, pauses: { isDone(): boolean }): Promise<void> {
+async function settleDown(running: RunningConversation): Promise<void> {
   const { data } = running;
   do {
     if (data.pauseWish?.mode === 'now' && patched(FREEZES_BEFORE_RUN)) await beginPause(running);
     else enterPause(data, Date.now());
     await running.save();
-    await condition(() => allHandlersFinished() && running.isSaved() && pauses.isDone());
+    await condition(() => isSettled(running));
   } while (data.pauseWish !== undefined && !data.closing);
 }
 

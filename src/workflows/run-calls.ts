@@ -1,8 +1,10 @@
 import type { CancellationScope } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
+import type { OpenStep } from '../contracts/turn.ts';
 import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
+import { isLong, movesOn } from './runs/move-on.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { isAway } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
@@ -17,35 +19,48 @@ type CallEnd = [ProposedCall, AttachEnd];
 
 /**
  * Runs a step's calls: adjacent calls that only read, or that clients run, run at the same time, all others one after the other. Calls that a pause detached are attached to again
- * afterwards. Returns the calls that finished without an error, each with its `onlyNoted`. It is one loop in one function, because the SDK takes a stack
+ * afterwards. `moves`: a new run goes on with what is `left` of the step. It is one loop in one function, because the SDK takes a stack
  * trace for every promise of a workflow, and each `async` and each `await` creates one.
  */
-export async function runCalls(running: RunningConversation, place: StepPlace, calls: ProposedCall[]): Promise<Map<ProposedCall, boolean>> {
+export async function runCalls(running: RunningConversation, place: StepPlace, step: OpenStep): Promise<'done' | 'moves'> {
   const { data } = running;
-  const succeeded = new Map<ProposedCall, boolean>();
-  const started = new Set<string>();
+  const started = new Set(step.begun);
   const scopes: CancellationScope[] = [];
-  for (const batch of batches(calls)) {
+  for (const [index, batch] of batches(step.left).entries()) {
     for (let waiting = batch; waiting.length > 0;) {
-      if (pauseIsDue(data, 'call')) await restWhilePaused(running, 'call');
-      if (isAway(data)) await workAgain(running);
+      if (pauseIsDue(data, 'call') || isAway(data)) await untilMayWork(running);
       if (mustEnd(data)) {
         await Promise.all(waiting.map((call) => abandon(running, place, call, started.has(call.callId))));
         break;
       }
+      if (isLong() && (await movesOn(running, 'call'))) {
+        leave(step, [waiting, ...batches(step.left).slice(index + 1)].flat(), started);
+        return 'moves';
+      }
       for (const { callId } of waiting) started.add(callId);
-      const round: Round = { scopes };
-      const attached = all(waiting.map((call) => attachToEnd(running, place, call, round)));
-      const ends = await (waiting.some(({ waits, client }) => waits ?? client) ? restingMeanwhile(running, attached) : attached);
+      const round: Round = { scopes, isAlone: waiting.length === 1 };
+      const ends = await attachToEnds(running, place, waiting, round);
       if (round.freezing) await round.freezing;
       const { finished, unsettled, detached } = sortEnds(data, ends);
-      for (const [call, onlyNoted] of finished) succeeded.set(call, onlyNoted);
+      for (const [{ callId }, onlyNoted] of finished) step.succeeded[callId] = onlyNoted;
       for (const [call, end] of unsettled) await settleEnd(running, place, call, end);
       data.detachedCalls = detached.length;
       waiting = detached;
     }
   }
-  return succeeded;
+  return 'done';
+}
+
+/** Notes what a new run has to go on with. */
+function leave(step: OpenStep, left: ProposedCall[], started: Set<string>): void {
+  step.left = left;
+  step.begun = left.map(({ callId }) => callId).filter((callId) => started.has(callId));
+}
+
+async function untilMayWork(running: RunningConversation): Promise<void> {
+  const { data } = running;
+  if (pauseIsDue(data, 'call')) await restWhilePaused(running, 'call');
+  if (isAway(data)) await workAgain(running);
 }
 
 /** Waits for the place of the turn, and while a pause is due. */
@@ -92,12 +107,19 @@ function mayRunBeside({ readOnly, client }: ProposedCall): boolean {
   return readOnly || client === true;
 }
 
+function attachToEnds(running: RunningConversation, place: StepPlace, calls: ProposedCall[], round: Round): Promise<CallEnd[]> {
+  const attached = all(calls.map((call) => attachToEnd(running, place, call, round)));
+  return calls.some(({ waits, client }) => waits ?? client) ? restingMeanwhile(running, attached) : attached;
+}
+
 /** Attaches to a call. When its code waits for calls of its own, a client runs it, or it has a sub-agent, follows it until that has ended. */
 function attachToEnd(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<CallEnd> {
   if (call.client) return followClientTool(running, place, call, round).then((last) => [call, last]);
   if (call.share || call.waits) return followSubAgent(running, place, call, round).then((last) => [call, last]);
   return attachCall(running, place, call, round).then((end) =>
-    end.outcome === 'suspended' ? followScript(running, place, call, end.calls).then((last) => [call, last]) : [call, end],
+    end.outcome === 'suspended'
+      ? followScript(running, place, { call, calls: end.calls, mayBeLeft: round.isAlone === true }).then((last) => [call, last])
+      : [call, end],
   );
 }
 

@@ -7,6 +7,7 @@ import { beginAttach, closeClientCall, openClientCall } from './state/client-cal
 import { startWork, stopWork } from './state/budget-state.ts';
 import { untilAnswered } from './follow-client-tool.ts';
 import { mustEnd } from './state/conversation-state.ts';
+import { isLong } from './runs/move-on.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { hasPlace, isAway } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
@@ -35,13 +36,17 @@ const CODE_ENDED = 'The code that asked for this call has ended; it was not run.
 
 /**
  * Continues a call whose code waits for calls of its own: runs those, and attaches to the code again to deliver their results, until the code has
- * ended. While everything waits, only the state of this workflow is held, and the sandbox rests.
+ * ended. `mayBeLeft`: when this run is long, it returns `detached` between two of these calls, for a new run to go on. While everything waits, only the state of this workflow is held, and the sandbox rests.
  */
-export async function followScript(running: RunningConversation, place: StepPlace, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
+export async function followScript(
+  running: RunningConversation,
+  place: StepPlace,
+  { call, calls, mayBeLeft }: { call: ProposedCall; calls: ProposedCall[]; mayBeLeft: boolean },
+): Promise<AttachEnd> {
   const { data } = running;
   const script: Script = { running, place, round: {}, busy: 0, attached: 0, resting: false, admitted: new Set(), over: false };
   data.detachedCalls += 1;
-  const following = follow(script, call, calls);
+  const following = follow(script, call, calls, mayBeLeft);
   const keeping = keepRest(script);
   try {
     return await following;
@@ -52,8 +57,8 @@ export async function followScript(running: RunningConversation, place: StepPlac
   }
 }
 
-/** Returns how the code ended; `detached` when the turn has to end and the code still waits. */
-async function follow(script: Script, call: ProposedCall, calls: ProposedCall[]): Promise<AttachEnd> {
+/** Returns how the code ended; `detached` when the code still waits, and the turn has to end or, if the code `mayBeLeft`, should go on in a new run. */
+async function follow(script: Script, call: ProposedCall, calls: ProposedCall[], mayBeLeft = false): Promise<AttachEnd> {
   const { running } = script;
   const { data } = running;
   const code: Code = { ended: false };
@@ -66,11 +71,13 @@ async function follow(script: Script, call: ProposedCall, calls: ProposedCall[])
       );
     }
   };
+  const isToLeave = () => mayBeLeft && open.size === 0 && isLong();
   begin(calls);
   for (let looks = 0; ; looks += 1) {
     const known = [...open.keys()];
     const end = await attachWithin(script, call, known);
     if (end.outcome === 'suspended') {
+      if (isToLeave()) return { outcome: 'detached', sandboxTier: data.sandboxTier };
       begin(end.calls);
       if (call.client) await untilAnswered(running, call, { ...end.client, looks });
       else if (call.waits) await untilReady(running, call, end);

@@ -1,18 +1,20 @@
 import { ActivityFailure, log, patched } from '@temporalio/workflow';
 import { withoutUndefined } from '../common/without-undefined.ts';
-import type { AcceptedMessage, AnswerCheck, CallModelResult, ProposedCall } from '../contracts/activities.ts';
+import type { AcceptedMessage, AnswerCheck, CallModelResult } from '../contracts/activities.ts';
 import type { QueuedMessage, TurnOutcome } from '../contracts/conversation.ts';
 import { acceptMessage, callModel, destroySandbox, finishTurn as recordFinish, makeCheckpoint } from './activities.ts';
 import { approveCalls } from './approve-calls.ts';
 import { compactForStep, serveContextWish } from './compact.ts';
 import { countAsked, countTasks, modelLeft, tasksMayUse } from './state/asked-state.ts';
-import { exhaustedBudget, pauseForBudget, sharedParts, storageLimit } from './state/budget-state.ts';
-import type { ConversationData, Turn } from './state/conversation-data.ts';
+import { exhaustedBudget, pauseForBudget, sharedParts, startWork, storageLimit } from './state/budget-state.ts';
+import type { OpenStep, Turn } from '../contracts/turn.ts';
+import type { ConversationData } from './state/conversation-data.ts';
 import { isOfUser } from './state/judge-state.ts';
 import { offerLimits } from './state/sub-agents.ts';
 import { countStep, finishTurn, mustEnd, takeSteers } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { beginAsking, placeOf, takePlaceOf } from './state/place-state.ts';
+import { isLong, movesOn, mustStop } from './runs/move-on.ts';
 import { restWhilePaused } from './pause.ts';
 import { changeTier } from './rest.ts';
 import { runCalls } from './run-calls.ts';
@@ -35,10 +37,14 @@ interface TurnEnd {
   answeredIn?: string;
 }
 
-/** Answers one message: step after step, until the model requests no more calls, or the turn is ended or fails. */
+/**
+ * Answers one message: step after step, until the model requests no more calls, or the turn is ended or fails. A turn that makes a long history is left as the running
+ * turn, for a new run to go on with.
+ */
 export async function runTurn(running: RunningConversation, turn: Turn): Promise<void> {
   const { data } = running;
   const end = await answer(running, turn);
+  if (end === 'moves') return;
   if (turn.called && data.limits.checkpoints === 'turn') await keepCheckpoint(running, { turnId: turn.turnId });
   finishTurn(data, Date.now(), () => newId('turn'));
   const endedIn = end.outcome === 'finished' ? undefined : turn.stepId;
@@ -66,8 +72,9 @@ async function keepCheckpoint({ data }: RunningConversation, place: { turnId: st
   }
 }
 
-async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
+async function answer(running: RunningConversation, turn: Turn): Promise<TurnEnd | 'moves'> {
   const end = await runSteps(running, turn).catch(failedBy);
+  if (end === 'moves') return end;
   // A model call that was cancelled or has failed may have accepted its messages or not: they come before the end of the turn in any case.
   const refused = await acceptRest(running, turn).catch(failedBy);
   turn.unaccepted = [];
@@ -80,28 +87,46 @@ function failedBy(error: unknown): TurnEnd {
   return { outcome: 'failed', message: error.cause?.message ?? error.message };
 }
 
-async function runSteps(running: RunningConversation, turn: Turn): Promise<TurnEnd> {
-  if (turn.message) await receive(running, turn, [turn.message], false);
+async function runSteps(running: RunningConversation, turn: Turn): Promise<TurnEnd | 'moves'> {
+  let end = await beginSteps(running, turn);
+  while (end === undefined) end = await nextStep(running, turn);
+  return end;
+}
+
+/** Tells that the turn begins, or goes on with what an earlier run has left. */
+async function beginSteps(running: RunningConversation, turn: Turn): Promise<TurnEnd | 'moves' | undefined> {
+  if (turn.moved) startWork(running.data, Date.now());
+  else if (turn.message) await receive(running, turn, [turn.message], false);
   else await begin(running, turn);
-  for (;;) {
-    // Nobody grants a sub-agent more: its parent has put this much aside.
-    const spent = running.data.parent && exhaustedBudget(running.data, Date.now());
-    if (spent) return { outcome: 'failed', message: usedUp(spent.exhausted, spent.limit) };
-    await restBeforeStep(running);
-    if (turn.ending !== undefined) return { outcome: turn.ending };
-    if (mustEnd(running.data)) return { outcome: 'interrupted' };
-    if (running.data.contextWish) {
-      await acceptRest(running, turn);
-      await serveContextWish(running);
-      continue;
-    }
-    // Messages that join the turn stay with it while its own message is not accepted.
-    if (turn.steers.length > 0) await acceptRest(running, turn);
-    await receive(running, turn, takeSteers(running.data), true);
-    const end = await runStep(running, turn);
-    if (end !== undefined) return end;
-    await acceptRest(running, turn);
+  return turn.openStep && stepEnd(running, turn, finishStep(running, turn, turn.openStep));
+}
+
+/** One step, or what has to come before it. Returns how the turn ended, or undefined when it goes on. */
+async function nextStep(running: RunningConversation, turn: Turn): Promise<TurnEnd | 'moves' | undefined> {
+  // Nobody grants a sub-agent more: its parent has put this much aside.
+  const spent = running.data.parent && exhaustedBudget(running.data, Date.now());
+  if (spent) return { outcome: 'failed', message: usedUp(spent.exhausted, spent.limit) };
+  await restBeforeStep(running);
+  if (turn.ending !== undefined) return { outcome: turn.ending };
+  if (mustEnd(running.data)) return { outcome: 'interrupted' };
+  if (isLong()) {
+    if (await movesOn(running, 'step')) return 'moves';
+    if (mustStop(running, 'step')) return undefined;
   }
+  if (running.data.contextWish) {
+    await acceptRest(running, turn);
+    await serveContextWish(running);
+    return undefined;
+  }
+  // Messages that join the turn stay with it while its own message is not accepted.
+  if (turn.steers.length > 0) await acceptRest(running, turn);
+  await receive(running, turn, takeSteers(running.data), true);
+  return stepEnd(running, turn, runStep(running, turn));
+}
+
+async function stepEnd(running: RunningConversation, turn: Turn, step: ReturnType<typeof runStep>): ReturnType<typeof runStep> {
+  const end = await step;
+  return end ?? acceptRest(running, turn);
 }
 
 /** Begins a turn without a message: the notes that started it are in the transcript. */
@@ -147,7 +172,7 @@ async function restBeforeStep(running: RunningConversation): Promise<void> {
 }
 
 /** One model call and the tool calls that it requests. Returns how the turn ended, or undefined when another step follows. */
-async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEnd | undefined> {
+async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEnd | 'moves' | undefined> {
   const { data } = running;
   const stepId = newId('step');
   const step = turn.steps++;
@@ -165,21 +190,33 @@ async function runStep(running: RunningConversation, turn: Turn): Promise<TurnEn
   if (answered.outcome !== 'answered') return withoutAnswer(running, turn, answered);
   delete turn.compactions;
   countStep(data, answered.usage);
+  const { calls, answer } = answered;
+  const left = await approveCalls(running, { turnId: turn.turnId, stepId }, calls);
+  return finishStep(running, turn, { stepId, calls, left, begun: [], succeeded: {}, ...(answer && { answer }) });
+}
+
+/** Runs what is left of a step's calls. */
+async function finishStep(running: RunningConversation, turn: Turn, step: OpenStep): Promise<TurnEnd | 'moves' | undefined> {
+  const { data } = running;
+  const { stepId, calls, answer } = step;
+  delete turn.openStep;
   const place = { turnId: turn.turnId, stepId };
-  const approved = await approveCalls(running, place, answered.calls);
-  const succeeded = await runCalls(running, place, approved);
-  if (answered.calls.length > 0) {
+  if ((await runCalls(running, place, step)) === 'moves') {
+    turn.openStep = step;
+    return 'moves';
+  }
+  if (calls.length > 0) {
     turn.called = true;
     if (data.limits.checkpoints === 'step') await keepCheckpoint(running, place);
   }
   if (mustEnd(data)) return { outcome: endingOf(turn) };
   if (turn.fails !== undefined) return { outcome: 'failed', message: turn.fails };
-  return answered.answer ? endWith(turn, stepId, answered.answer) : endUnlessMore(turn, answered.calls, succeeded);
+  return answer ? endWith(turn, stepId, answer) : endUnlessMore(turn, step);
 }
 
 /** Without a schema for the answer, the turn ends when nothing that was called has a result for the model. */
-function endUnlessMore(turn: Turn, calls: ProposedCall[], succeeded: Map<ProposedCall, boolean>): TurnEnd | undefined {
-  const onlyNoted = calls.every((call) => succeeded.has(call) && (call.kind === 'behavior' || (succeeded.get(call) === true && patched(NOTED_BY_CODE))));
+function endUnlessMore(turn: Turn, { calls, succeeded }: OpenStep): TurnEnd | undefined {
+  const onlyNoted = calls.every(({ callId, kind }) => callId in succeeded && (kind === 'behavior' || (succeeded[callId] === true && patched(NOTED_BY_CODE))));
   return onlyNoted && hasReadAll(turn) ? { outcome: 'finished' } : undefined;
 }
 

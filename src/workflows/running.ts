@@ -32,6 +32,8 @@ export interface RunningConversation {
   saveSoon(): void;
   /** True when nothing waits to be saved. */
   isSaved(): boolean;
+  /** True when all sub-agents know of the pause, or of its end. */
+  hasPassedOnPauses: () => boolean;
   /** Runs an activity that itself saves the given status. */
   saveWith(work: (status: ConversationStatus) => Promise<void>): Promise<void>;
   /**
@@ -92,6 +94,7 @@ export function runConversation(data: ConversationData): RunningConversation {
     save,
     inOrder,
     isSaved: () => isIdle() && data.outbox.length === 0,
+    hasPassedOnPauses: () => true,
     saveSoon() {
       // Many messages that change nothing must stay cheap: every replay processes all of them again.
       if (saving || !changed()) return;

@@ -65,14 +65,14 @@ export async function closeSubAgents(running: RunningConversation): Promise<void
 type Held = Map<string, 'step' | 'now'>;
 
 /**
- * Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation. `isDone`: all of them
- * know of it; what has begun to tell them ends with the run.
+ * Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation.
+ * What has begun to tell them ends with the run.
  */
-export function passOnPauses(running: RunningConversation): { isDone(): boolean } {
+export function passOnPauses(running: RunningConversation): void {
   const held: Held = new Map();
   const telling = { isUnderWay: false };
   void keepTelling(running, held, telling);
-  return { isDone: () => !telling.isUnderWay && toTell(running.data, held).length === 0 };
+  running.hasPassedOnPauses = () => !telling.isUnderWay && toTell(running.data, held).length === 0;
 }
 
 async function keepTelling({ data }: RunningConversation, held: Held, telling: { isUnderWay: boolean }): Promise<void> {

@@ -1,4 +1,4 @@
-import type { LimitName, Limits } from '../../contracts/limits.ts';
+import type { LimitName, Limits } from '../../contracts/limits/limits.ts';
 import type { LimitRows, Subject } from '../../store/service/limits.ts';
 import type { Caller } from './caller.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { failure } from '../../contracts/errors.ts';
-import type { LimitName } from '../../contracts/limits.ts';
+import type { LimitName } from '../../contracts/limits/limits.ts';
 import type { Store } from '../../store/store.ts';
 import { leastOf } from './limits-of-caller.ts';
 

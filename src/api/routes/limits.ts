@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../common/without-undefined.ts';
-import type { Limits, LimitsOf } from '../../contracts/limits.ts';
+import type { Limits, LimitsOf } from '../../contracts/limits/limits.ts';
 import { requireOperator } from '../auth/caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals } from './schemas.ts';

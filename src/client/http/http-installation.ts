@@ -14,7 +14,7 @@ import {
   scheduleOptions,
 } from '../client-arguments.ts';
 import type { Schedule, ScheduleRun, Schedules, ScheduleWithRuns } from '../types/schedule-types.ts';
-import type { LimitsOf } from '../../contracts/limits.ts';
+import type { LimitsOf } from '../../contracts/limits/limits.ts';
 import type { PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';

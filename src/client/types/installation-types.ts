@@ -2,7 +2,7 @@ import type { PermissionBound } from '../../contracts/agent.ts';
 import type { ApiKey, Scope } from '../../contracts/api-key.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import type { JsonObject } from '../../contracts/json.ts';
-import type { Limits, LimitsOf } from '../../contracts/limits.ts';
+import type { Limits, LimitsOf } from '../../contracts/limits/limits.ts';
 import type { PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { UsageGroup } from '../../contracts/usage.ts';
 import type { KeptPluginReport } from '../../store/plugin-rows.ts';

@@ -1,6 +1,6 @@
 import { userOfTokenId } from '../../contracts/api-key.ts';
 import type { AuditSource } from '../../contracts/audit.ts';
-import type { Limits, LimitsOf } from '../../contracts/limits.ts';
+import type { Limits, LimitsOf } from '../../contracts/limits/limits.ts';
 import { pseudonymOf } from '../../platform/pseudonym.ts';
 import { toJsonText } from '../database/json-text.ts';
 import type { Database } from '../database/database.ts';

@@ -2,8 +2,9 @@ import { fitsInline, inlineLength } from '../../common/calls/inline-arguments.ts
 import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
 import { isQuestion } from '../../contracts/questions/question.ts';
+import type { PauseWish } from '../../contracts/turn.ts';
 import { allowTool } from './allowed-tools.ts';
-import type { Approval, ConversationData, PauseWish, Resolution } from './conversation-data.ts';
+import type { Approval, ConversationData, Resolution } from './conversation-data.ts';
 
 export type ApprovalVerdict = { outcome: 'accept'; approval: Approval } | { outcome: 'missing' } | { outcome: 'mismatch'; expected: string };
 

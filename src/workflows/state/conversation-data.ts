@@ -1,67 +1,14 @@
-import type { AcceptedMessage, ApprovalLink, ProposedCall, SaveStatusArgs } from '../../contracts/activities.ts';
+import type { ApprovalLink, ProposedCall, SaveStatusArgs } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent.ts';
 import type { WaitingCall } from '../../contracts/client-tool.ts';
-import type {
-  AllowedTool,
-  ApprovalAnswer,
-  KeptState,
-  LiveSubAgent,
-  PauseReason,
-  PendingApproval,
-  QueuedMessage,
-  TurnOutcome,
-  Wake,
-} from '../../contracts/conversation.ts';
+import type { AllowedTool, ApprovalAnswer, KeptState, LiveSubAgent, PauseReason, PendingApproval, QueuedMessage, Wake } from '../../contracts/conversation.ts';
 import type { ImportedFrom } from '../../contracts/imports/import.ts';
 import type { ForkInput, ShownForks } from '../../contracts/forks/fork.ts';
 import type { ContextWish } from '../../contracts/transcript.ts';
-import type { WaitsForPlace } from '../../contracts/places/turn-place.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
 import type { Parent } from '../../contracts/sub-agent.ts';
-import type { Usage } from '../../contracts/usage.ts';
-
-/** How a turn is asked to end: at once, or (`stopped`) when its running step is done. */
-export type TurnEnding = Extract<TurnOutcome, 'interrupted' | 'cancelled' | 'stopped'>;
-
-export interface Turn {
-  turnId: string;
-  /** Absent when a note started the turn. */
-  message?: QueuedMessage;
-  /** The call whose note started the turn. */
-  wokenBy?: string;
-  /** Model calls made. */
-  steps: number;
-  /** The step of the newest of them. */
-  stepId?: string;
-  /** Steps granted by resuming after the budget of steps was used up. */
-  extraSteps: number;
-  /** Messages that join the turn at its next step. */
-  steers: QueuedMessage[];
-  /** Messages that a model call is to accept, until it is known that they are accepted. */
-  unaccepted: AcceptedMessage[];
-  /** The newest message of the turn that has a schema for the answer. */
-  outputOf?: string;
-  /** The newest answer did not fit its schema, and the model is asked once more. */
-  repairs?: true;
-  /** How often the prompt of the next step was made smaller. */
-  compactions?: number;
-  /** The agent has called tools. */
-  called?: true;
-  ending?: TurnEnding;
-  /** Why the turn fails with its running step. */
-  fails?: string;
-  /** It may have a place among the turns that run; absent while no limit counts it. */
-  counted?: true;
-  /** It has no place, and asks before it works again. */
-  away?: true;
-  /** A worker has said that it has got a place since it asked. */
-  placed?: true;
-  /** What it waits for in the line. */
-  waits?: WaitsForPlace;
-  /** What the questions of its calls to the model have used, as far as it is counted, by the ids of the calls. */
-  asked?: Record<string, Usage>;
-}
+import type { PauseWish, Turn } from '../../contracts/turn.ts';
 
 /** How an approval ended; `withdrawn` when its turn ended before an answer. */
 export interface Resolution {
@@ -78,12 +25,6 @@ export interface Approval {
   answer?: Resolution;
   /** With it, anyone may answer once: it is shown in the details for the Temporal UI, and is no part of the status. */
   link?: ApprovalLink;
-}
-
-/** A request to pause: after the running step, or at once. */
-export interface PauseWish {
-  reason: PauseReason;
-  mode: 'step' | 'now';
 }
 
 /** A call of the running step that a client runs. */

@@ -1,9 +1,10 @@
-import type { CarriedConversation, ConversationInput, QueuedMessage, SendMessageArgs, Wake } from '../../contracts/conversation.ts';
+import type { ConversationInput, QueuedMessage, SendMessageArgs, Wake } from '../../contracts/conversation.ts';
 import type { Usage } from '../../contracts/usage.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { countCost, startWork, stopWork } from './budget-state.ts';
 import { isOfUser } from './judge-state.ts';
-import type { ConversationData, Turn, TurnEnding } from './conversation-data.ts';
+import type { CarriedConversation, Turn, TurnEnding } from '../../contracts/turn.ts';
+import type { ConversationData } from './conversation-data.ts';
 
 /** Number of message ids that are kept for deduplication. */
 export const RECENT_MESSAGES = 200;
@@ -45,7 +46,7 @@ export function openConversation(input: ConversationInput): ConversationData {
     approvals: [],
     handovers: 0,
     runningCalls: [],
-    detachedCalls: 0,
+    detachedCalls: carried ? callsInSandbox(carried) : 0,
     subAgents: [],
     awaitedAgents: [],
     placedAgents: [],
@@ -57,7 +58,12 @@ export function openConversation(input: ConversationInput): ConversationData {
   return data;
 }
 
-/** The state for the next run; only between turns. */
+/** Calls that the earlier run has begun, and that have no result yet. */
+function callsInSandbox({ turn }: CarriedConversation): number {
+  return turn?.openStep?.begun.length ?? 0;
+}
+
+/** The state for the next run. Nothing may run for the turn, if there is one. */
 export function carryConversation(data: ConversationData): CarriedConversation {
   const { queue, recentMessages, wake, paused, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs } = data;
   const {
@@ -97,12 +103,22 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     ...(urgent > 0 && { urgent }),
     ...(wake && { wake }),
     ...(paused && { paused }),
+    ...(data.turn && { turn: carryTurn(data.turn), ...(data.pauseWish && { pauseWish: data.pauseWish }) }),
     ...known,
     ...(subAgents.length > 0 && { subAgents }),
     ...(handovers > 0 && { handovers }),
     ...(allowances.length > 0 && { allowances }),
     ...(stepsTaken > 0 && { stepsTaken }),
   });
+}
+
+/** What is needed of it: its message is accepted, and only calls that are attached to again say once more what they have asked. */
+function carryTurn(turn: Turn): Turn {
+  const left = new Set(turn.openStep?.left.map(({ callId }) => callId));
+  const asked = Object.entries(turn.asked ?? {}).filter(([callId]) => left.has(callId));
+  const message = turn.message && { ...turn.message };
+  delete message?.text;
+  return { ...turn, moved: true, asked: Object.fromEntries(asked), ...(message && { message }) };
 }
 
 /** The SDK's isolate for workflows has no `structuredClone`; all of this is JSON. */

@@ -1,6 +1,7 @@
 import type { PauseArgs, PauseReason, ResumeArgs } from '../../contracts/conversation.ts';
+import type { PauseWish } from '../../contracts/turn.ts';
 import { grantCost, stopWork } from './budget-state.ts';
-import type { ConversationData, PauseWish } from './conversation-data.ts';
+import type { ConversationData } from './conversation-data.ts';
 
 /** An operator's request to pause. A later request to pause after the step does not weaken a request to pause now. */
 export function wishPause(data: ConversationData, { mode, note }: PauseArgs): void {

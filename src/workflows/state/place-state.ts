@@ -1,6 +1,7 @@
 import type { CallModelArgs, CallModelResult } from '../../contracts/activities.ts';
 import type { WaitsForPlace } from '../../contracts/places/turn-place.ts';
-import type { ConversationData, Turn } from './conversation-data.ts';
+import type { Turn } from '../../contracts/turn.ts';
+import type { ConversationData } from './conversation-data.ts';
 
 /** What a model call asks a place with. */
 export function placeOf({ parent }: ConversationData): NonNullable<CallModelArgs['place']> {

@@ -5,7 +5,7 @@ import { createTurnPlaceDesk, type TurnPlaceDesk } from '../../../src/activities
 import type { CallModelArgs, CallModelResult } from '../../../src/contracts/activities.ts';
 import type { Agent } from '../../../src/contracts/agent.ts';
 import { failure } from '../../../src/contracts/errors.ts';
-import type { Limits } from '../../../src/contracts/limits.ts';
+import type { Limits } from '../../../src/contracts/limits/limits.ts';
 import type { WaitsForPlace } from '../../../src/contracts/places/turn-place.ts';
 import type { PlacedTurn, TurnLimits, TurnPlaces } from '../../../src/store/conversation/turn-places.ts';
 import type { Answer } from '../../../src/contracts/transcript.ts';

@@ -1,0 +1,35 @@
+import { allHandlersFinished, condition, patched, workflowInfo } from '@temporalio/workflow';
+import type { RunningConversation } from '../running.ts';
+import { carryConversation, mustEnd } from '../state/conversation-state.ts';
+import { pauseIsDue } from '../state/pause-state.ts';
+
+/** Patch id. Runs that began before it take a turn to its end, whatever that adds to their history. */
+const MOVES_WITHIN_TURN = 'moves-within-turn';
+/** Temporal takes 2 MiB as the input of a run. Bytes of JSON. */
+const MOST_CARRIED = 1_900_000;
+
+/** Whether the history of this run is so long that its turn should go on in a new run: Temporal ends a workflow whose history is too long. */
+export function isLong(): boolean {
+  return workflowInfo().continueAsNewSuggested && patched(MOVES_WITHIN_TURN);
+}
+
+/**
+ * Whether a turn whose history is long goes on in a new run; asked where nothing runs for the turn. Waits until nothing is under way that the next run would not
+ * know of. False when the turn has to pause or to end first, and when its state is too large for now.
+ */
+export async function movesOn(running: RunningConversation, moment: 'step' | 'call'): Promise<boolean> {
+  const { data } = running;
+  await running.save();
+  await condition(() => mustStop(running, moment) || isSettled(running));
+  return !mustStop(running, moment) && new TextEncoder().encode(JSON.stringify(carryConversation(data))).length <= MOST_CARRIED;
+}
+
+/** Whether the turn has to pause or to end here. */
+export function mustStop({ data }: RunningConversation, moment: 'step' | 'call'): boolean {
+  return mustEnd(data) || pauseIsDue(data, moment) || (moment === 'step' && data.turn?.ending !== undefined);
+}
+
+/** Whether nothing is under way that the next run would not know of. */
+export function isSettled(running: RunningConversation): boolean {
+  return allHandlersFinished() && running.isSaved() && running.hasPassedOnPauses();
+}
