@@ -22,6 +22,8 @@ export interface TemporalOptions {
   /** When absent, the data are in memory and are lost when the server ends. The file's directory has to exist. */
   databaseFile?: string;
   namespace: string;
+  /** More of the server's dynamic configuration. */
+  settings?: Record<string, number>;
   /** Directory of its log and its state file. */
   stateDir: string;
   signal?: AbortSignal | undefined;
@@ -57,8 +59,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
   return { ...server.facts, shared: server.shared, stop: server.stop };
 }
 
-function argumentsOf({ port, uiPort, uiCodec, databaseFile, namespace }: TemporalOptions): string[] {
-  const settings = Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
+function argumentsOf({ port, uiPort, uiCodec, databaseFile, namespace, settings: more }: TemporalOptions): string[] {
+  const settings = Object.entries({ ...DYNAMIC_CONFIG, ...more }).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]);
   const flags = ['--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace, '--log-level', 'warn'];
   return [
     'server',

@@ -13,11 +13,12 @@ export interface OwnTemporal extends AsyncDisposable {
   directory: string;
 }
 
-export async function makeOwnTemporal(): Promise<OwnTemporal> {
+/** @param settings more of its dynamic configuration */
+export async function makeOwnTemporal(settings: Record<string, number> = {}): Promise<OwnTemporal> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-own-temporal-'));
   const program = await ensureTemporalCli({ home: loadConfig().LONGSHORE_HOME, log: () => undefined });
   const databaseFile = join(directory, 'temporal.sqlite');
-  const server = await startTemporal({ program, port: await freePort(), databaseFile, namespace: 'default', stateDir: directory });
+  const server = await startTemporal({ program, port: await freePort(), databaseFile, namespace: 'default', settings, stateDir: directory });
   return {
     address: server.address,
     directory,
