@@ -5,7 +5,7 @@ import { resolveReferences } from '../api/references.ts';
 import { admit, type EgressParts } from './admit.ts';
 import { authorityOf } from './connect-remote.ts';
 import { exchange, type Outcome } from './exchange.ts';
-import { BadMessage, readRequestHead, valuesOf, type RequestHead } from './http/message-head.ts';
+import { alike, BadMessage, readRequestHead, valuesOf, type HeaderField, type RequestHead } from './http/message-head.ts';
 import type { Side } from './join-streams.ts';
 import { endAnswered, refuseConnection, type EgressRefusal } from './http/refuse.ts';
 import { addsHeaders, parseTarget, type EgressTarget } from './rules.ts';
@@ -49,7 +49,7 @@ async function nextRequest({ patience }: EgressParts, guest: Side): Promise<Requ
 async function firstByte({ connection, reader }: Side, idleMs: number): Promise<boolean> {
   const first = reader.atLeast(1);
   for (;;) {
-    const found = await inTimeOr(first, idleMs, 'idle');
+    const found = await inTimeOr(first, idleMs, 'idle' as const);
     if (found !== 'idle') return found;
     if (connection.writableLength === 0) throw new Error('idle');
   }
@@ -88,8 +88,8 @@ async function answer(parts: EgressParts, guest: Side, { target: asked, written,
   const admitted = await admit(parts, asked, written);
   if ('refusal' in admitted) return admitted;
   const { target, rule, addresses, tally } = admitted;
-  // TRACE would return the added headers to the guest.
-  if (request.method === 'TRACE' || request.method === 'CONNECT') return refused(405, `the method ${request.method} is not supported`);
+  // TRACE would return the added headers to the guest. Some servers ignore the case of methods.
+  if (/^(TRACE|CONNECT)$/i.test(request.method)) return refused(405, `the method ${request.method} is not supported`);
   if (valuesOf(request.fields, 'expect').some((value) => value.toLowerCase() !== '100-continue'))
     return refused(417, 'the only supported expectation is 100-continue');
   const credentials = credentialsFor(parts, { target, rule, secure });
@@ -124,7 +124,8 @@ function foreignHost({ minor, fields }: RequestHead, target: EgressTarget, secur
   const foreign = hosts.find((host) => !own.includes(host.toLowerCase()));
   if (foreign !== undefined) return foreign;
   const names = [...own, bare];
-  return HOST_HEADERS.flatMap((name) => valuesOf(fields, name).flatMap((value) => (name === 'forwarded' ? forwardedHosts(value) : value.split(',')))).find(
+  const plain = fields.map(([name, value]): HeaderField => [alike(name), value]);
+  return HOST_HEADERS.flatMap((name) => valuesOf(plain, name).flatMap((value) => (name === 'forwarded' ? forwardedHosts(value) : value.split(',')))).find(
     (host) => !names.includes(host.trim().toLowerCase()),
   );
 }

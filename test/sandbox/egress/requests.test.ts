@@ -123,6 +123,7 @@ test('headers that choose another host are refused, and ones that name the same 
     'X-Forwarded-Host: open.test, elsewhere.test',
     'Forwarded: for=1;host="elsewhere.test"',
     'X-Host: elsewhere.test',
+    'X_Forwarded_Host: elsewhere.test',
   ])
     expect(await proxy.speak(hosted([field]))).toContain('421 Misdirected Request');
   expect(await proxy.speak(request(['Host: elsewhere.test']))).toContain(`421 Misdirected Request (the connection is to ${on}, the request to another host)`);
@@ -184,6 +185,7 @@ describe('credentials', () => {
     ['GET /a#b HTTP/1.1', 400],
     ['GET \\\\elsewhere.test HTTP/1.1', 400],
     ['TRACE / HTTP/1.1', 405],
+    ['trace / HTTP/1.1', 405],
     ['GET / HTTP/2.0', 400],
   ])('are not sent for "%s" inside a tunnel', async (line, status) => {
     const secure = await proxy.secure(await proxy.tunnel(`keyed.test:${net.https}`), 'keyed.test');

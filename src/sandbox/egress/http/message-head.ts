@@ -56,6 +56,11 @@ export function valuesOf(fields: HeaderField[], name: string): string[] {
   return fields.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value);
 }
 
+/** The name of a header for a comparison: servers that pass headers to programs as variables do not distinguish "-" and "_". */
+export function alike(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-');
+}
+
 /** The words of list headers, in lower case. */
 export function wordsOf(fields: HeaderField[], name: string): string[] {
   return valuesOf(fields, name)
