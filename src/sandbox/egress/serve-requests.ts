@@ -33,7 +33,7 @@ export async function serveRequests(parts: EgressParts, guest: Side, place: Gues
     }
   } catch (error) {
     if (!(error instanceof BadMessage)) return void connection.destroy();
-    if ('target' in place) parts.decisions.note(place.target, error.message);
+    if ('target' in place) parts.decisions.note(place.target, error.problem);
     return refuseConnection(connection, { status: error.status, why: error.message });
   }
 }

@@ -131,6 +131,19 @@ test('headers that choose another host are refused, and ones that name the same 
   expect(await proxy.speak(hosted(['X-Forwarded-Host: OPEN.test', `Forwarded: for=1;host=${on}`]))).toContain('200 OK');
 });
 
+test('what a guest sends is not in the reports of refusals, which have no secrets', async () => {
+  const own = await net.proxy([{ host: 'open.test', ports: [net.http] }]);
+  for (const sent of ['authorization Bearer sesame\r\n\r\n', 'Transfer-Encoding: chunked\r\n\r\nsesame\r\n']) {
+    const tunnel = await own.tunnel(on);
+    const all = everything(tunnel);
+    tunnel.write(`POST / HTTP/1.1\r\nHost: ${on}\r\n${sent}`);
+    expect(await all).toContain('sesame');
+  }
+  const refusals = String(await own.refusals());
+  expect(refusals).toContain('a line of the head is not a header');
+  expect(refusals).not.toContain('sesame');
+});
+
 test('an upgrade of another kind than WebSocket is not offered to the host', async () => {
   await proxy.speak(hosted(['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'], '', 'GET'));
   expect(net.seen[0]?.headers).toEqual({ host: on, connection: 'close' });
