@@ -8,11 +8,15 @@ export const ANYTHING: ShellWord = { text: UNKNOWN, splits: true };
 /** The command that a wrapper runs follows the wrapper's own options and operands. */
 export function behindWrapper(search: Search, wrapper: Wrapper, words: ShellWord[]): Behind {
   const options = readWrapperOptions(wrapper, words);
-  for (const script of [...options.scripts, ...scriptsAfter(wrapper, words.slice(options.end))]) search.text(wrapper.adds ? `${script} ""` : script);
+  for (const found of [...options.scripts, ...scriptsAfter(wrapper, words.slice(options.end))]) {
+    const script = wrapper.escapes ? found.replaceAll(/\\[_fnrtv]/g, ' ') : found;
+    search.text(wrapper.adds ? `${script} ""` : script);
+  }
   const start = startOf(wrapper, words, options.end);
   if (wrapper.assigns) for (const { text } of words.slice(options.end, start)) search.variable(text);
   if (isOpen(words.slice(0, start), options.end)) notKnown(search, 'a command with options that the shell puts in');
   if (options.isUnsure) everyTail(search, words);
+  if (wrapper.replaces === 'braces' && !/^[^-:]/.test(words[start]?.text ?? '')) notKnown(search, 'a program that reads commands from its input');
   if (words.length <= start) return OPAQUE;
   const inner = words.slice(start);
   if (wrapper.joins) {
@@ -20,14 +24,31 @@ export function behindWrapper(search: Search, wrapper: Wrapper, words: ShellWord
     // `parallel ::: 'rm x'`
     everyTail(search, inner);
   }
-  search.words(wrapper.adds ? [...inner, ANYTHING] : inner);
+  const filled = withReplaced(wrapper, inner, words.slice(0, start));
+  search.words(wrapper.adds ? [...filled, ANYTHING] : filled);
   return { isTransparent: wrapper.isTransparent === true && !options.isUnsure };
 }
 
 function startOf({ operands = 0, assigns = false }: Wrapper, words: ShellWord[], end: number): number {
   let start = end;
-  if (assigns) while (/^\w+=/.test(words[start]?.text ?? '')) start += 1;
+  // `env - NAME=value …`: any word with `=` is an assignment, whatever its name.
+  if (assigns && words[start]?.text === '-') start += 1;
+  if (assigns) while (words[start]?.text.includes('=')) start += 1;
   return start + operands;
+}
+
+/** `xargs -I% sh -c %` and `parallel sh -c {}`: what is put in the place of these marks is not known. */
+function withReplaced({ replaces }: Wrapper, inner: ShellWord[], before: ShellWord[]): ShellWord[] {
+  const marks = replaces === 'braces' ? [/(?<!\$)\{[^\s{}]*\}/g] : replaces === 'given' ? marksIn(before) : [];
+  return inner.map(({ text, splits }) => ({ text: marks.reduce<string>((filled, mark) => filled.replaceAll(mark, UNKNOWN), text), splits }));
+}
+
+function marksIn(before: ShellWord[]): string[] {
+  return before.flatMap(({ text }, index) => {
+    const [, letter, own = ''] = /^(?:-[^-]*?([Ii])|--rep[a-z]*=?)(.*)$/s.exec(text) ?? [];
+    if (letter === undefined && !text.startsWith('--rep')) return [];
+    return [own || (letter === 'I' ? (before[index + 1]?.text ?? '{}') : '{}')];
+  });
 }
 
 /** Whether the shell may insert words before the command, and with them another command. */
