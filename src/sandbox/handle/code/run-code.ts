@@ -211,10 +211,15 @@ function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
     ...(stdout.truncated && { stdoutPath: stdout.path }),
     ...(stderr.truncated && { stderrPath: stderr.path }),
     values: [],
-    ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: end.stderr.tail || end.stderr.head } }),
+    ...(exit.limit !== undefined && { limit: exit.limit }),
+    ...(failed && { error: { ...howItFailed(exit), traceback: end.stderr.tail || end.stderr.head } }),
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     durationMs: exit.durationMs,
   };
+}
+
+function howItFailed({ exitCode, signal = 'a signal' }: Exit): { type: string; message: string } {
+  return exitCode === undefined ? { type: 'Signal', message: `ended by ${signal}` } : { type: 'ExitCode', message: `exit code ${exitCode}` };
 }
 
 /** Starts the context's process unless it runs. One that has ended is forgotten, so that the next one can have its id. */
