@@ -26,7 +26,8 @@ export function withSecrets(connection: WorkingConnection, secrets: Record<strin
     async readFile(path, maxBytes, offset = 0) {
       if (!posix.resolve(HOME, path).startsWith(JOURNAL)) return connection.readFile(path, maxBytes, offset);
       const before = Math.min(offset, mask.margin);
-      const read = await connection.readFile(path, before + maxBytes + mask.margin, offset - before);
+      const most = Math.min(before + maxBytes + mask.margin, Number.MAX_SAFE_INTEGER);
+      const read = await connection.readFile(path, most, offset - before);
       return { ...read, bytes: mask.all(read.bytes).subarray(before, before + maxBytes) };
     },
   };
