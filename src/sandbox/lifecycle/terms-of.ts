@@ -61,7 +61,8 @@ function maskOf({ secrets = {} }: SandboxOptions): (text: string) => string {
     const resolved = resolveReferences({ text }, readEnvironment);
     return 'values' in resolved ? Object.values(resolved.values) : [];
   });
-  return createMask(values.flatMap((value) => [value, value.toLowerCase()])).text;
+  const mask = createMask(values.flatMap((value) => [value, value.toLowerCase()]));
+  return (text) => mask.text(text);
 }
 
 /** Stores egress decisions as an event. Without a conversation, or when that fails, they are logged. */

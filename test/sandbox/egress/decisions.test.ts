@@ -40,7 +40,11 @@ test('what a guest wrote for a host is made fit for a log', async () => {
 
 test('secrets of the sandbox are not reported, wherever the guest writes them', async () => {
   const told: EgressSummary[] = [];
-  const decisions = createDecisions(async (summary) => void told.push(summary), createMask(['Sesame', 'sesame']).text);
+  const mask = createMask(['Sesame', 'sesame']);
+  const decisions = createDecisions(
+    async (summary) => void told.push(summary),
+    (text) => mask.text(text),
+  );
   decisions.note(`${'u'.repeat(252)}Sesame@a.test`, 'odd');
   decisions.note({ host: 'sesame.a.test', port: 443 }, 'its TLS asks for the name "Sesame"');
   await decisions.close();

@@ -13,7 +13,7 @@ function ended(exit: Partial<ExecEnd['exit']>): ExecEnd {
     exit: { status: 'exited', durationMs: 1, stdoutBytes: 0, stderrBytes: 0, stdoutKept: 0, stderrKept: 0, ...exit },
     stdout: PREVIEW,
     stderr: PREVIEW,
-  } as ExecEnd;
+  };
 }
 
 /** A sandbox in which every file and every output is the same text. */

@@ -199,9 +199,7 @@ function textGiver(give: (text: string) => void): { push(chunk: Buffer): void; e
 function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
   const stdout = toPreview(end.stdout, exit.stdoutBytes, exit.stdoutKept);
   const stderr = toPreview(end.stderr, exit.stderrBytes, exit.stderrKept);
-  const failed = exit.status === 'exited' && exit.exitCode !== 0;
-  const status =
-    exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
+  const status = statusOfBash(exit);
   return {
     execId,
     status,
@@ -212,10 +210,15 @@ function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
     ...(stderr.truncated && { stderrPath: stderr.path }),
     values: [],
     ...(exit.limit !== undefined && { limit: exit.limit }),
-    ...(failed && { error: { ...howItFailed(exit), traceback: end.stderr.tail || end.stderr.head } }),
+    ...(status === 'failed' && { error: { ...howItFailed(exit), traceback: end.stderr.tail || end.stderr.head } }),
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     durationMs: exit.durationMs,
   };
+}
+
+function statusOfBash({ status, exitCode }: Exit): CodeResult['status'] {
+  if (status === 'exited') return exitCode === 0 ? 'finished' : 'failed';
+  return status === 'timeout' || status === 'concluded' ? status : 'interrupted';
 }
 
 function howItFailed({ exitCode, signal = 'a signal' }: Exit): { type: string; message: string } {

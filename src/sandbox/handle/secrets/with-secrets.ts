@@ -54,14 +54,14 @@ async function followMasked(mask: Mask, follow: FollowOptions, ask: (masked: Fol
 }
 
 /** The same stream without its first bytes. */
-function withoutStart({ push, end }: MaskedStream, bytes: number): MaskedStream {
+function withoutStart(stream: MaskedStream, bytes: number): MaskedStream {
   let left = bytes;
   const rest = (shown: Buffer): Buffer => {
     const taken = Math.min(left, shown.length);
     left -= taken;
     return shown.subarray(taken);
   };
-  return { push: (chunk) => rest(push(chunk)), end: () => rest(end()) };
+  return { push: (chunk) => rest(stream.push(chunk)), end: () => rest(stream.end()) };
 }
 
 function give(sink: (chunk: Buffer) => void | Promise<void>, bytes: Buffer): void | Promise<void> {
