@@ -55,7 +55,8 @@ export const egress = value<unknown[]>((given) => {
     const parsed = egressSchema.safeParse([rule]);
     if (parsed.success) continue;
     const [issue] = parsed.error.issues;
-    const what = typeof rule === 'object' ? JSON.stringify(rule) : showValue(rule);
+    // A header may be a credential, so the message does not show it.
+    const what = typeof rule === 'object' ? JSON.stringify(rule, (key, part: unknown) => (key === 'headers' ? '…' : part)) : showValue(rule);
     return { problem: `rule ${index + 1}, ${showValue(what)}, is not valid (${problemOf(issue)})`, fix: 'Give names of hosts or { host, ports, headers }' };
   }
   return undefined;

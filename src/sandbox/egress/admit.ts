@@ -13,6 +13,8 @@ export interface EgressOptions {
   policy: AddressPolicy;
   authority: Authority;
   readEnvironment: (name: string) => string | undefined;
+  /** Takes secrets of the sandbox out of what is reported: the guest may write them where a host belongs. */
+  mask?: (text: string) => string;
   /** Called from time to time with a summary of the decisions. */
   tell: (summary: EgressSummary) => Promise<void>;
   log: Logger;

@@ -17,7 +17,7 @@ const PATIENCE: Patience = { idleMs: 120_000, headMs: 20_000, helloMs: 20_000 };
 
 /** A proxy that permits only what the list names. When a check fails, the connection is refused. */
 export function createEgress(options: EgressOptions): Egress {
-  const parts: EgressParts = { ...options, patience: { ...PATIENCE, ...options.patience }, decisions: createDecisions(options.tell) };
+  const parts: EgressParts = { ...options, patience: { ...PATIENCE, ...options.patience }, decisions: createDecisions(options.tell, options.mask) };
   for (const rule of options.egress)
     if (typeof rule !== 'string' && rule.cleartext === true)
       options.log.warn({ host: rule.host }, 'credentials for this host are also sent without TLS, since its egress rule says cleartext: true');

@@ -27,7 +27,7 @@ const MAX_HOST_LENGTH = 255;
  * Sums decisions up, so that many connections do not cause many events. Equal decisions are one line with a count. While decisions continue, the summaries
  * become rarer, down to one a minute.
  */
-export function createDecisions(tell: (summary: EgressSummary) => Promise<void>): Decisions {
+export function createDecisions(tell: (summary: EgressSummary) => Promise<void>, mask: (text: string) => string = (text) => text): Decisions {
   let lines = new Map<string, Line>();
   let leftOut = 0;
   let pauseMs = FIRST_PAUSE_MS;
@@ -64,8 +64,8 @@ export function createDecisions(tell: (summary: EgressSummary) => Promise<void>)
 
   return {
     note(target, why) {
-      const where = typeof target === 'string' ? { host: printable(target) } : target;
-      const words = { ...where, decision: why === undefined ? ('allowed' as const) : ('refused' as const), ...(why !== undefined && { why }) };
+      const where = typeof target === 'string' ? { host: printable(mask(target)) } : { ...target, host: mask(target.host) };
+      const words = { ...where, decision: why === undefined ? ('allowed' as const) : ('refused' as const), ...(why !== undefined && { why: mask(why) }) };
       const add = (field: 'connections' | 'sentBytes' | 'receivedBytes', count: number): void => {
         const line = lineOf(words);
         if (line) line[field] += count;

@@ -5,7 +5,7 @@ import type { Tally } from './decisions.ts';
 import { bodyOf, sendBody } from './http/body.ts';
 import { ByteReader } from './http/byte-reader.ts';
 import { framingOfRequest, framingOfResponse, type Framing } from './http/framing.ts';
-import { BadMessage, readResponseHead, valuesOf, wordsOf, type HeaderField, type RequestHead, type ResponseHead } from './http/message-head.ts';
+import { alike, BadMessage, readResponseHead, valuesOf, wordsOf, type HeaderField, type RequestHead, type ResponseHead } from './http/message-head.ts';
 import { sentOn, writeHead } from './http/sent-on.ts';
 import { joinStreams, type Side } from './join-streams.ts';
 import type { EgressRefusal } from './http/refuse.ts';
@@ -87,8 +87,6 @@ function send({ connection, reader }: Side, order: Order, { remote, framing, sen
 }
 
 function headOf({ request, path, to, headers }: Order, framing: Framing, upgrade: boolean): Buffer {
-  // Servers that pass headers to programs as variables do not distinguish "-" and "_".
-  const alike = (name: string): string => name.toLowerCase().replaceAll('_', '-');
   const set = new Set(Object.keys(headers).map(alike));
   return writeHead(`${request.method} ${path} HTTP/1.1`, [
     ['Host', authorityOf(to.target, to.secure)],

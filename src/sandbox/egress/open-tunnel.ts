@@ -54,7 +54,11 @@ async function passThrough(parts: EgressParts, tunnel: Tunnel): Promise<void> {
     guest.connection.write(ESTABLISHED);
     // Only a rule with `raw` permits protocols other than TLS and HTTP, and hosts that send first.
     const found = rule.raw === true ? ({ kind: 'raw' } as const) : await look(parts, tunnel);
-    if (found?.kind === 'http') return await serveRequests(parts, guest, { target, secure: false });
+    if (found?.kind === 'http') {
+      // Each request has a connection of its own, which a server that takes one connection at a time would not accept beside this one.
+      remote.destroy();
+      return await serveRequests(parts, guest, { target, secure: false });
+    }
     if (!found || guest.connection.destroyed) return undefined;
     joinStreams(guest, { connection: remote, reader: new ByteReader(remote) }, tally, found.kind === 'tls' ? checkRecords(parts, target) : []);
     remote = undefined;

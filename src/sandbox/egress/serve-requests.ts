@@ -1,14 +1,13 @@
 import { isIP } from 'node:net';
-import { inTime } from '../../common/in-time.ts';
+import { inTime, inTimeOr } from '../../common/in-time.ts';
 import type { EgressRule } from '../../contracts/agent.ts';
 import { resolveReferences } from '../api/references.ts';
 import { admit, type EgressParts } from './admit.ts';
 import { authorityOf } from './connect-remote.ts';
 import { exchange, type Outcome } from './exchange.ts';
-import type { ByteReader } from './http/byte-reader.ts';
-import { BadMessage, readRequestHead, valuesOf, type RequestHead } from './http/message-head.ts';
+import { alike, BadMessage, readRequestHead, valuesOf, type HeaderField, type RequestHead } from './http/message-head.ts';
 import type { Side } from './join-streams.ts';
-import { endConnection, refuseConnection, type EgressRefusal } from './http/refuse.ts';
+import { endAnswered, refuseConnection, type EgressRefusal } from './http/refuse.ts';
 import { addsHeaders, parseTarget, type EgressTarget } from './rules.ts';
 
 /** The other end for the guest: the host of a tunnel (`secure`: over TLS, which is terminated here), or the proxy, which can open a tunnel. */
@@ -24,25 +23,36 @@ export async function serveRequests(parts: EgressParts, guest: Side, place: Gues
   const { connection } = guest;
   try {
     for (;;) {
-      const request = await nextRequest(parts, guest.reader);
-      if (!request) return endConnection(connection);
+      const request = await nextRequest(parts, guest);
+      if (!request) return endAnswered(connection, parts.patience.idleMs);
       if ('openTunnel' in place && request.method === 'CONNECT') return await place.openTunnel(request);
       const outcome = 'openTunnel' in place ? await answerPlain(parts, guest, request) : await answerInner(parts, place, guest, request);
       if (outcome === 'handedOver') return undefined;
-      if (outcome === 'ended') return endConnection(connection);
+      if (outcome === 'ended') return endAnswered(connection, parts.patience.idleMs);
       if (outcome !== 'kept') return refuseConnection(connection, outcome.refusal);
     }
   } catch (error) {
     if (!(error instanceof BadMessage)) return void connection.destroy();
-    if ('target' in place) parts.decisions.note(place.target, error.message);
+    if ('target' in place) parts.decisions.note(place.target, error.problem);
     return refuseConnection(connection, { status: error.status, why: error.message });
   }
 }
 
 /** Undefined when no further request comes. The time limits exist because a sandbox has few connections, and a slow head would occupy one. */
-async function nextRequest({ patience }: EgressParts, reader: ByteReader): Promise<RequestHead | undefined> {
-  if (!(await inTime(reader.atLeast(1), patience.idleMs, () => new Error('idle')))) return undefined;
+async function nextRequest({ patience }: EgressParts, guest: Side): Promise<RequestHead | undefined> {
+  const { reader } = guest;
+  if (!(await firstByte(guest, patience.idleMs))) return undefined;
   return inTime(readRequestHead(reader), patience.headMs, () => new BadMessage(`the head of the request took more than ${patience.headMs / 1000} s`, 408));
+}
+
+/** False at the end of the stream. A guest that has not taken all of the last answer yet is not idle. */
+async function firstByte({ connection, reader }: Side, idleMs: number): Promise<boolean> {
+  const first = reader.atLeast(1);
+  for (;;) {
+    const found = await inTimeOr(first, idleMs, 'idle' as const);
+    if (found !== 'idle') return found;
+    if (connection.writableLength === 0) throw new Error('idle');
+  }
 }
 
 async function answerPlain(parts: EgressParts, guest: Side, request: RequestHead): Promise<Outcome> {
@@ -78,8 +88,8 @@ async function answer(parts: EgressParts, guest: Side, { target: asked, written,
   const admitted = await admit(parts, asked, written);
   if ('refusal' in admitted) return admitted;
   const { target, rule, addresses, tally } = admitted;
-  // TRACE would return the added headers to the guest.
-  if (request.method === 'TRACE' || request.method === 'CONNECT') return refused(405, `the method ${request.method} is not supported`);
+  // TRACE would return the added headers to the guest. Some servers ignore the case of methods.
+  if (/^(TRACE|CONNECT)$/i.test(request.method)) return refused(405, `the method ${request.method} is not supported`);
   if (valuesOf(request.fields, 'expect').some((value) => value.toLowerCase() !== '100-continue'))
     return refused(417, 'the only supported expectation is 100-continue');
   const credentials = credentialsFor(parts, { target, rule, secure });
@@ -114,7 +124,8 @@ function foreignHost({ minor, fields }: RequestHead, target: EgressTarget, secur
   const foreign = hosts.find((host) => !own.includes(host.toLowerCase()));
   if (foreign !== undefined) return foreign;
   const names = [...own, bare];
-  return HOST_HEADERS.flatMap((name) => valuesOf(fields, name).flatMap((value) => (name === 'forwarded' ? forwardedHosts(value) : value.split(',')))).find(
+  const plain = fields.map(([name, value]): HeaderField => [alike(name), value]);
+  return HOST_HEADERS.flatMap((name) => valuesOf(plain, name).flatMap((value) => (name === 'forwarded' ? forwardedHosts(value) : value.split(',')))).find(
     (host) => !names.includes(host.trim().toLowerCase()),
   );
 }

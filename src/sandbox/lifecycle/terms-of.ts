@@ -7,10 +7,12 @@ import { createAddressPolicy, type ResolveName } from '../../network/address-pol
 import { readAddresses } from '../../network/read-addresses.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Store } from '../../store/store.ts';
+import { resolveReferences } from '../api/references.ts';
 import { createHeldAuthority } from '../egress/authority.ts';
 import { createEgress } from '../egress/create-egress.ts';
 import type { EgressSummary } from '../egress/decisions.ts';
 import { diskLimit } from '../engine/disk-limit.ts';
+import { createMask } from '../handle/secrets/mask.ts';
 import type { TermsOf } from './base/keep-terms.ts';
 
 export interface TermsOfOptions {
@@ -47,10 +49,20 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
     // An empty list is served as well: programs that use egress then get the error that the host is not listed, not that no worker serves them.
     if (egress === undefined) return { terms, isCurrent };
     const tell = (summary: EgressSummary): Promise<void> => tellOf(store, log, row, summary);
-    const made = createEgress({ egress, policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
+    const made = createEgress({ egress, mask: maskOf(options), policy, authority, readEnvironment, tell, log, ...(trust && { trust }) });
     const opens = egress.some((rule) => typeof rule !== 'string' && Object.keys(rule.headers ?? {}).length > 0);
     return { terms, isCurrent, egress: made, ...(opens && { certificate: await authority.certificate() }) };
   };
+}
+
+/** Host names are compared, and reported, in lower case. */
+function maskOf({ secrets = {} }: SandboxOptions): (text: string) => string {
+  const values = Object.values(secrets).flatMap((text) => {
+    const resolved = resolveReferences({ text }, readEnvironment);
+    return 'values' in resolved ? Object.values(resolved.values) : [];
+  });
+  const mask = createMask(values.flatMap((value) => [value, value.toLowerCase()]));
+  return (text) => mask.text(text);
 }
 
 /** Stores egress decisions as an event. Without a conversation, or when that fails, they are logged. */

@@ -13,11 +13,6 @@ export async function connectPort(caller: Caller, port: number, { onOpen, signal
   const connection = new TunnelStream();
   // Its user handles its errors; the call reports them, too.
   connection.on('error', () => undefined);
-  const broken = new AbortController();
-  connection.once('close', () => {
-    // One that has ended in both directions ends its call: what is under way to the guest still arrives.
-    if (!connection.readableEnded || !connection.writableFinished) broken.abort();
-  });
   try {
     await caller.call({
       operation: 'port.connect',
@@ -28,7 +23,7 @@ export async function connectPort(caller: Caller, port: number, { onOpen, signal
         return connection.pieces();
       },
       onData: (chunk) => connection.receive(chunk),
-      signal: anySignal([broken.signal, signal]),
+      signal: anySignal([connection.gone, signal]),
       letGo: () => failure('INTERRUPTED', { callId: `the connection to port ${port}` }),
     });
   } catch (error) {

@@ -10,7 +10,7 @@ const END = new Uint8Array(0);
 
 /** One connection of the guest: reading returns what the guest sends, writing sends to the guest. Both directions have back pressure. */
 export class TunnelStream extends Duplex {
-  /** Aborted when the stream is destroyed. */
+  /** Aborted when the stream is destroyed before both directions have ended. What was sent last may still be on its way to a guest that reads slowly. */
   readonly gone: AbortSignal;
   readonly #gone = new AbortController();
   #wanted: (() => void)[] = [];
@@ -59,7 +59,7 @@ export class TunnelStream extends Duplex {
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this._read();
     this.#wake?.();
-    this.#gone.abort();
+    if (!this.readableEnded || !this.writableFinished) this.#gone.abort();
     done(error);
   }
 

@@ -1,3 +1,4 @@
+import { createMask } from '../../../src/sandbox/handle/secrets/mask.ts';
 import { createDecisions, type EgressSummary } from '../../../src/sandbox/egress/decisions.ts';
 
 function gather() {
@@ -35,6 +36,20 @@ test('what a guest wrote for a host is made fit for a log', async () => {
   decisions.note(`a\0\u001B[31m${'b'.repeat(1000)}`, 'odd');
   await decisions.close();
   expect(told[0]?.decisions[0]?.host).toMatch(/^a\uFFFD\uFFFD\[31mb{248}$/);
+});
+
+test('secrets of the sandbox are not reported, wherever the guest writes them', async () => {
+  const told: EgressSummary[] = [];
+  const mask = createMask(['Sesame', 'sesame']);
+  const decisions = createDecisions(
+    async (summary) => void told.push(summary),
+    (text) => mask.text(text),
+  );
+  decisions.note(`${'u'.repeat(252)}Sesame@a.test`, 'odd');
+  decisions.note({ host: 'sesame.a.test', port: 443 }, 'its TLS asks for the name "Sesame"');
+  await decisions.close();
+  expect(JSON.stringify(told)).not.toMatch(/ses/i);
+  expect(told[0]?.decisions[1]).toMatchObject({ host: '******.a.test', why: 'its TLS asks for the name "******"' });
 });
 
 test('without decisions nothing is reported', async () => {

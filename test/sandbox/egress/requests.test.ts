@@ -123,11 +123,25 @@ test('headers that choose another host are refused, and ones that name the same 
     'X-Forwarded-Host: open.test, elsewhere.test',
     'Forwarded: for=1;host="elsewhere.test"',
     'X-Host: elsewhere.test',
+    'X_Forwarded_Host: elsewhere.test',
   ])
     expect(await proxy.speak(hosted([field]))).toContain('421 Misdirected Request');
   expect(await proxy.speak(request(['Host: elsewhere.test']))).toContain(`421 Misdirected Request (the connection is to ${on}, the request to another host)`);
   expect(net.seen).toEqual([]);
   expect(await proxy.speak(hosted(['X-Forwarded-Host: OPEN.test', `Forwarded: for=1;host=${on}`]))).toContain('200 OK');
+});
+
+test('what a guest sends is not in the reports of refusals, which have no secrets', async () => {
+  const own = await net.proxy([{ host: 'open.test', ports: [net.http] }]);
+  for (const sent of ['authorization Bearer sesame\r\n\r\n', 'Transfer-Encoding: chunked\r\n\r\nsesame\r\n']) {
+    const tunnel = await own.tunnel(on);
+    const all = everything(tunnel);
+    tunnel.write(`POST / HTTP/1.1\r\nHost: ${on}\r\n${sent}`);
+    expect(await all).toContain('sesame');
+  }
+  const refusals = String(await own.refusals());
+  expect(refusals).toContain('a line of the head is not a header');
+  expect(refusals).not.toContain('sesame');
 });
 
 test('an upgrade of another kind than WebSocket is not offered to the host', async () => {
@@ -184,6 +198,7 @@ describe('credentials', () => {
     ['GET /a#b HTTP/1.1', 400],
     ['GET \\\\elsewhere.test HTTP/1.1', 400],
     ['TRACE / HTTP/1.1', 405],
+    ['trace / HTTP/1.1', 405],
     ['GET / HTTP/2.0', 400],
   ])('are not sent for "%s" inside a tunnel', async (line, status) => {
     const secure = await proxy.secure(await proxy.tunnel(`keyed.test:${net.https}`), 'keyed.test');

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect as connectSecurely, createSecureContext, type TLSSocket } from 'node:tls';
 import type { EgressRule } from '../../../src/contracts/agent.ts';
 import { createLogger } from '../../../src/platform/log.ts';
@@ -37,6 +38,8 @@ export interface Proxy {
   port: number;
   /** PEM that a guest trusts. */
   ca: string;
+  /** Serves a connection of a guest that is no socket. */
+  accept(connection: Duplex): void;
   /** Sends bytes, half-closes unless told otherwise, and gives everything that comes back. */
   speak(bytes: string | Buffer, options?: { open?: boolean }): Promise<string>;
   /** Opens a tunnel. */
@@ -119,6 +122,7 @@ export async function startSmallInternet(names: string[]): Promise<SmallInternet
       const proxy = { port, ca: own.certificate };
       return {
         ...proxy,
+        accept: (connection) => egress.accept(connection),
         speak: (bytes, { open = false } = {}) => speak(port, bytes, open),
         tunnel: (to) => openTunnel(port, to),
         secure: (tunnel, servername, options = {}) => encrypt(tunnel, servername, { ca: own.certificate, ...options }),

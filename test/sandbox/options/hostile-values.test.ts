@@ -260,3 +260,10 @@ test.each<[unknown, string]>([
 test('a name that is no option anywhere is compared in reasonable time', () => {
   expect(() => parseOpenOptions({ ['x'.repeat(10_000_000)]: 1 })).toThrow(/^openSandbox: there is no option "x+"… \(10000000 characters\)\. The options are/);
 });
+
+test('the message about a rule of egress does not show its headers', () => {
+  const egress = [{ headers: { authorization: 'Bearer sesame' }, host: 'A.test' }];
+  const open = () => parseOpenOptions({ egress });
+  expect(open).toThrow('rule 1');
+  expect(open).not.toThrow('sesame');
+});

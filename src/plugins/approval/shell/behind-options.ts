@@ -3,14 +3,17 @@ import { notKnown, type Search } from './search.ts';
 import type { ShellWord } from './word-text.ts';
 
 /** Variables whose value other programs run as a command. */
-const PROGRAM_VARIABLE = /(?:PAGER|EDITOR|VISUAL|BROWSER|_COMMAND|_SSH|_RSH|ASKPASS|LESSOPEN|LESSCLOSE|^SHELL)$/;
+const PROGRAM_VARIABLE = /(?:PAGER|EDITOR|VISUAL|BROWSER|_COMMAND|_SSH|_RSH|ASKPASS|LESSOPEN|LESSCLOSE|^SHELL|^GIT_EXTERNAL_DIFF|^GIT_CONFIG_VALUE_\d+)$/;
 
 /** `EDITOR='rm x' git commit`, and the same assignment after `env`, `export` and similar commands. */
 export function behindVariable(search: Search, assignment: string): void {
   const at = assignment.indexOf('=');
-  const name = assignment.slice(0, Math.max(0, at)).replace(/\+$/, '');
+  const [name, value] = at === -1 ? [assignment, ''] : [assignment.slice(0, at).replace(/\+$/, ''), assignment.slice(at + 1)];
   if (name === 'BASH_ENV') notKnown(search, 'a shell with BASH_ENV');
-  else if (PROGRAM_VARIABLE.test(name)) search.text(assignment.slice(at + 1), true);
+  // A function that the next bash takes over from its environment.
+  else if (name.startsWith('BASH_FUNC_')) notKnown(search, 'a shell with functions of its environment');
+  else if (name === 'GIT_CONFIG_PARAMETERS') notKnown(search, 'git with settings of its environment');
+  else if (PROGRAM_VARIABLE.test(name)) search.text(value.replace(/^!/, ''), true);
 }
 
 export function behindExport(search: Search, words: ShellWord[]): void {
@@ -35,6 +38,9 @@ export function behindGit(search: Search, words: ShellWord[]): void {
   const texts = words.map(({ text }) => text);
   for (const [index, text] of texts.entries()) {
     if (search.isExhausted) return;
+    if (text.startsWith('--config-env')) notKnown(search, 'git with settings of its environment');
+    // `git config alias.z '!rm x'`
+    if (text.startsWith('!')) search.text(text.slice(1), true);
     const value = RUNS_OWN_VALUE.exec(text)?.[1] ?? (RUNS_VALUE.test(texts[index - 1] ?? '') ? text : undefined);
     // `-c alias.z='!rm x'`; an alias without `!` is a git command.
     if (value !== undefined) search.text(value.replace(/^[\w.-]+=!?/, ''), true);

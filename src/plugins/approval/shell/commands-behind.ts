@@ -11,7 +11,7 @@ type FindCommands = (search: Search, words: ShellWord[], redirects: readonly Red
 const FINDERS: ReadonlyMap<string, FindCommands> = new Map<string, FindCommands>([
   ...[...SHELLS].map((name) => [name, behindShell] as const),
   ...[...LOOSE_WRAPPERS].map((name) => [name, everyTail] as const),
-  ['eval', (search, words) => search.text(joinedWords(words))],
+  ['eval', (search, words) => search.text(joinedWords(words[0]?.text === '--' ? words.slice(1) : words))],
   ['trap', behindTrap],
   ['alias', behindAlias],
   ['.', behindFile],
@@ -19,7 +19,8 @@ const FINDERS: ReadonlyMap<string, FindCommands> = new Map<string, FindCommands>
   ['hash', behindHash],
   ['find', (search, words) => behindFind(search, words, [])],
   ['git', behindGit],
-  ...['tar', 'rsync', 'make', 'gmake', 'pwsh'].map((name) => [name, behindOptions] as const),
+  ['ssh', behindSsh],
+  ...['tar', 'rsync', 'make', 'gmake', 'pwsh', 'split', 'scp', 'sftp', 'zip'].map((name) => [name, behindOptions] as const),
   ...['npm', 'pnpm', 'yarn', 'bun'].map((name) => [name, behindPackageManager] as const),
   ...['at', 'batch', 'crontab'].map((name) => [name, behindScheduler] as const),
   ...['export', 'declare', 'typeset', 'readonly', 'local'].map((name) => [name, behindExport] as const),
@@ -36,6 +37,12 @@ export function searchBehind(search: Search, base: string, words: ShellWord[], r
   const find = FINDERS.get(base) ?? (/^ld(-.*)?\.so/.test(base) ? everyTail : undefined);
   find?.(search, words, redirects);
   return OPAQUE;
+}
+
+/** The command for the other machine, and those in options, such as `-o ProxyCommand=…`. */
+function behindSsh(search: Search, words: ShellWord[]): void {
+  everyTail(search, words);
+  behindOptions(search, words);
 }
 
 function behindTrap(search: Search, words: ShellWord[]): void {

@@ -34,11 +34,18 @@ export function readWrapperOptions(wrapper: Wrapper, words: ShellWord[]): Option
 
 /** Some wrappers accept options after their operands too. */
 export function scriptsAfter(wrapper: Wrapper, words: ShellWord[]): string[] {
-  return words.flatMap(({ text }, index) => (text.startsWith('-') && isScript(text.replace(/^-(?=[^-])/, ''), wrapper) ? [words[index + 1]?.text ?? ''] : []));
+  return words.flatMap(({ text }, index) => {
+    if (!/^-./.test(text)) return [];
+    const { name, value } = optionOf(text, wrapper);
+    return isScript(name, wrapper) ? [value ?? words[index + 1]?.text ?? ''] : [];
+  });
 }
 
+/** They may be abbreviated. */
+const LONG_SCRIPTS = ['--command', '--session-command', '--split-string'];
+
 function isScript(name: string, { script }: Wrapper): boolean {
-  return script !== undefined && (name === script || name === '--command' || name === '--split-string');
+  return script !== undefined && (name === script || (/^--./.test(name) && LONG_SCRIPTS.some((long) => long.startsWith(name))));
 }
 
 function optionOf(text: string, wrapper: Wrapper): Option {

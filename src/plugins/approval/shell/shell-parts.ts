@@ -1,4 +1,4 @@
-import { forEachChild, type Assignment, type Command, type ParsedScript, type Redirection, type SyntaxNode } from 'unbash';
+import { forEachChild, type Assignment, type Command, type ParameterExpansionPart, type ParsedScript, type Redirection, type SyntaxNode } from 'unbash';
 import { behindVariable } from './behind-options.ts';
 import { searchBehind } from './commands-behind.ts';
 import { parseCommand } from './parse-command.ts';
@@ -99,7 +99,20 @@ class PartSearch implements Search {
     else if (node.type === 'Redirect') this.redirection(node);
     else if (node.type === 'ArithmeticCommand') this.arithmetic(node.body);
     else if (node.type === 'ArithmeticExpansion') this.arithmetic(node.text.slice(3, -2));
-    else if ('value' in node && typeof node.value === 'string' && !(node.type === 'Word' && node.parts) && HIDDEN.test(node.value)) this.text(node.value, true);
+    else if (node.type === 'ParameterExpansion') this.expansion(node);
+    else if (node.type === 'Word' && node.parts) this.joined(wordOf(node).text, node.parts.length);
+    else if ('value' in node && typeof node.value === 'string' && HIDDEN.test(node.value)) this.text(node.value, true);
+  }
+
+  /** `${X@P}` runs the substitutions in the value of X. */
+  private expansion({ operation }: ParameterExpansionPart): void {
+    if (operation?.type === 'Transform' && operation.operand?.value.includes('P'))
+      this.unknown.push('what "@P" makes of a variable is only known when it runs');
+  }
+
+  /** A substitution that only the pieces of a word together make: `PS4='$''(rm x)'`. */
+  private joined(text: string, pieces: number): void {
+    if (pieces > 1 && HIDDEN.test(text) && !text.includes(UNKNOWN)) this.text(text, true);
   }
 
   /** Text in `((…))` that is not arithmetic may be a subshell in a subshell. */

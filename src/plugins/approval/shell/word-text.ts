@@ -21,8 +21,10 @@ function textOf(part: WordPart | DoubleQuotedPart['parts'][number]): string {
   switch (part.type) {
     case 'Literal':
     case 'SingleQuoted':
-    case 'AnsiCQuoted':
       return part.value;
+    case 'AnsiCQuoted':
+      // Bash reads `\x{6d}` as one character, the parser as it is written.
+      return part.text.includes('\\x{') ? UNKNOWN : part.value;
     case 'DoubleQuoted':
     case 'LocaleString':
       return part.parts.map(textOf).join('');

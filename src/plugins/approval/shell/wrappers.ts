@@ -10,6 +10,10 @@ export interface Wrapper {
   assigns?: boolean;
   /** It appends arguments that are not known. */
   adds?: boolean;
+  /** What it replaces by its input: the mark that an option gives, or anything in braces. */
+  replaces?: 'given' | 'braces';
+  /** In the value of its `script`, a backslash with a letter is white space. */
+  escapes?: boolean;
   /** Option whose value is run by a shell. */
   script?: string;
   /** Joins its arguments and has a shell run them. */
@@ -30,11 +34,19 @@ export const WRAPPERS: ReadonlyMap<string, Wrapper> = new Map<string, Wrapper>([
   ['time', { values: 'fo', longValues: ['--format', '--output'], isTransparent: true }],
   ['nice', { values: 'n', longValues: ['--adjustment'], isTransparent: true }],
   ['timeout', { values: 'ks', longValues: ['--kill-after', '--signal'], operands: 1, isTransparent: true }],
-  ['env', { values: 'uCS', longValues: ['--unset', '--chdir', '--split-string'], assigns: true, script: 'S' }],
+  ['env', { values: 'uCS', longValues: ['--unset', '--chdir', '--split-string'], assigns: true, script: 'S', escapes: true }],
   ['sudo', { values: 'ugpCcDhRrTtU', longValues: ['--user', '--group', '--prompt', '--chdir', '--host', '--close-from', '--role', '--type'], assigns: true }],
   ['doas', { values: 'uCa' }],
-  ['xargs', { values: 'aIdEnPLs', longValues: ['--arg-file', '--delimiter', '--max-args', '--max-procs', '--max-chars', '--process-slot-var'], adds: true }],
-  ['parallel', { values: 'jaIN', longValues: ['--jobs', '--arg-file', '--max-args'], adds: true, joins: true }],
+  [
+    'xargs',
+    {
+      values: 'aIdEnPLs',
+      longValues: ['--arg-file', '--delimiter', '--max-args', '--max-procs', '--max-chars', '--process-slot-var'],
+      adds: true,
+      replaces: 'given',
+    },
+  ],
+  ['parallel', { values: 'jaIN', longValues: ['--jobs', '--arg-file', '--max-args'], adds: true, joins: true, replaces: 'braces' }],
   ['stdbuf', { values: 'ioe', longValues: ['--input', '--output', '--error'] }],
   ['setsid', {}],
   ['ionice', { values: 'cnpPu', longValues: ['--class', '--classdata'] }],
@@ -57,6 +69,6 @@ export const LOOSE_WRAPPERS: ReadonlySet<string> = new Set(
   (
     'busybox toybox strace ltrace gdb valgrind perf numactl prlimit setpriv capsh unshare nsenter systemd-run dbus-run-session start-stop-daemon fakeroot proot firejail bwrap ' +
     'unbuffer rlwrap expect entr npx pnpx bunx uvx tsx pkexec cgexec sg newgrp setarch linux32 linux64 i386 x86_64 daemonize chpst ' +
-    'envdir softlimit setuidgid torsocks proxychains proxychains4 catchsegv coproc gosu su-exec tini dumb-init xvfb-run eatmydata faketime hyperfine ts-node ssh docker podman kubectl lxc-attach machinectl tmux screen chronic ifne uv poetry pipenv conda mamba direnv nix nix-shell'
+    'envdir softlimit setuidgid torsocks proxychains proxychains4 catchsegv coproc gosu su-exec tini dumb-init xvfb-run eatmydata faketime hyperfine ts-node ssh docker podman kubectl lxc-attach machinectl tmux screen chronic ifne uv poetry pipenv conda mamba direnv nix nix-shell choom coresched uclampset runcon ssh-agent sem aa-exec systemd-inhibit fakechroot bundle pipx cpulimit'
   ).split(' '),
 );

@@ -77,7 +77,7 @@ async function readSize(reader: ByteReader, what: string): Promise<number> {
     if (end >= 0 || reader.held.length > SIZE_LINE_BYTES) {
       const line = reader.take(end < 0 ? SIZE_LINE_BYTES : end + 1).toString('latin1');
       const [, digits] = /^([0-9A-Fa-f]{1,8})\r\n$/.exec(line) ?? [];
-      if (digits === undefined) throw new BadMessage(`${what} has a chunk without a plain size in hexadecimal digits ("${line.trim()}")`);
+      if (digits === undefined) throw new BadMessage(`${what} has a chunk without a plain size in hexadecimal digits`, 400, line.trim());
       return Number.parseInt(digits, 16);
     }
     if (!(await reader.more())) throw new BadMessage(`${what} ends before its last chunk`);

@@ -20,9 +20,12 @@ export interface ResponseHead {
 /** The error for a message that is ambiguous or not valid. */
 export class BadMessage extends Error {
   readonly status: EgressRefusal['status'];
-  constructor(problem: string, status: EgressRefusal['status'] = 400) {
-    super(problem);
+  /** The problem without the excerpt, which may be a part of a secret. */
+  readonly problem: string;
+  constructor(problem: string, status: EgressRefusal['status'] = 400, excerpt?: string) {
+    super(excerpt === undefined ? problem : `${problem} ("${excerpt}")`);
     this.status = status;
+    this.problem = problem;
   }
 }
 
@@ -54,6 +57,11 @@ export async function readResponseHead(reader: ByteReader): Promise<ResponseHead
 
 export function valuesOf(fields: HeaderField[], name: string): string[] {
   return fields.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value);
+}
+
+/** The name of a header for a comparison: servers that pass headers to programs as variables do not distinguish "-" and "_". */
+export function alike(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-');
 }
 
 /** The words of list headers, in lower case. */
@@ -105,7 +113,7 @@ function parseField(line: string): HeaderField {
   if (name !== undefined && value !== undefined) return [name, withoutSpaceAround(value)];
   if (/^[\t ]/.test(line)) throw new BadMessage('a header is continued on a second line');
   if (/^[^:]*[\t ]:/.test(line)) throw new BadMessage('a header has white space before its colon');
-  throw new BadMessage(`a line of the head is not a header ("${line.slice(0, 40)}")`);
+  throw new BadMessage('a line of the head is not a header', 400, line.slice(0, 40));
 }
 
 /** `trim` would also remove U+00A0, which is a byte of the value here. */

@@ -22,6 +22,26 @@ export function refuseConnection(socket: Duplex, { status, why }: EgressRefusal)
   endConnection(socket, `${head.join('\r\n')}\r\n\r\n${text}`);
 }
 
+/**
+ * Closes a connection on which answers were sent. The client may need time to read the last one: it is not idle before all of it is on its way. One that
+ * continues to send has a few seconds.
+ */
+export function endAnswered(socket: Duplex, idleMs: number): void {
+  if (socket.destroyed) return;
+  const isSent = () => socket.writableFinished;
+  let sendsOn: NodeJS.Timeout | undefined;
+  const idle = setInterval(() => isSent() && socket.destroy(), idleMs).unref();
+  socket.on('data', () => {
+    if (isSent()) sendsOn ??= setTimeout(() => socket.destroy(), GRACE_MS).unref();
+  });
+  socket.once('close', () => {
+    clearInterval(idle);
+    clearTimeout(sendsOn);
+  });
+  socket.resume();
+  socket.end();
+}
+
 /** Sends `last` and closes the connection, even if the other side continues to send. */
 export function endConnection(socket: Duplex, last: string | Buffer = ''): void {
   if (socket.destroyed) return;

@@ -199,9 +199,7 @@ function textGiver(give: (text: string) => void): { push(chunk: Buffer): void; e
 function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
   const stdout = toPreview(end.stdout, exit.stdoutBytes, exit.stdoutKept);
   const stderr = toPreview(end.stderr, exit.stderrBytes, exit.stderrKept);
-  const failed = exit.status === 'exited' && exit.exitCode !== 0;
-  const status =
-    exit.status === 'exited' ? (failed ? 'failed' : 'finished') : exit.status === 'timeout' || exit.status === 'concluded' ? exit.status : 'interrupted';
+  const status = statusOfBash(exit);
   return {
     execId,
     status,
@@ -211,10 +209,20 @@ function resultOfBash(execId: string, exit: Exit, end: ExecEnd): CodeResult {
     ...(stdout.truncated && { stdoutPath: stdout.path }),
     ...(stderr.truncated && { stderrPath: stderr.path }),
     values: [],
-    ...(failed && { error: { type: 'ExitCode', message: `exit code ${exit.exitCode}`, traceback: end.stderr.tail || end.stderr.head } }),
+    ...(exit.limit !== undefined && { limit: exit.limit }),
+    ...(status === 'failed' && { error: { ...howItFailed(exit), traceback: end.stderr.tail || end.stderr.head } }),
     ...(exit.concludedBy !== undefined && { concludedBy: exit.concludedBy }),
     durationMs: exit.durationMs,
   };
+}
+
+function statusOfBash({ status, exitCode }: Exit): CodeResult['status'] {
+  if (status === 'exited') return exitCode === 0 ? 'finished' : 'failed';
+  return status === 'timeout' || status === 'concluded' ? status : 'interrupted';
+}
+
+function howItFailed({ exitCode, signal = 'a signal' }: Exit): { type: string; message: string } {
+  return exitCode === undefined ? { type: 'Signal', message: `ended by ${signal}` } : { type: 'ExitCode', message: `exit code ${exitCode}` };
 }
 
 /** Starts the context's process unless it runs. One that has ended is forgotten, so that the next one can have its id. */

@@ -7,6 +7,8 @@ const SHORTEST_PART = 3;
 /** Replaces secrets with stars, byte for byte, so that sizes and offsets do not change. */
 export interface Mask {
   all(bytes: Buffer): Buffer;
+  /** So many bytes on each side of a part have to be known for a secret that is cut there to be found. */
+  margin: number;
   text(text: string): string;
   /** Masks the head and the tail of a text whose middle was left out; a secret may have been cut there. */
   edges(head: string, tail: string): { head: string; tail: string };
@@ -27,6 +29,7 @@ export function createMask(secrets: string[]): Mask {
   const text = (plain: string): string => (patterns.length === 0 ? plain : all(Buffer.from(plain)).toString());
   return {
     all,
+    margin: Math.max(0, ...patterns.map((pattern) => pattern.length - 1)),
     text,
     edges(head, tail) {
       const [start, end] = [Buffer.from(head), Buffer.from(tail)];
