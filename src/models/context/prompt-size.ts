@@ -14,6 +14,10 @@ const IMAGE = 'x'.repeat(TOKENS_OF_IMAGE * BYTES_PER_TOKEN);
 /** Bytes of a PDF for each token, roughly, and the most that one counts. */
 const BYTES_OF_DOCUMENT = 30;
 const MOST_OF_DOCUMENT = 150_000;
+/** Files of these types are no text, so that a prompt has a line about them. Of others, it may have the text: some systems call tables in text files of Excel. */
+const NO_TEXT =
+  /^(?:audio|font|video)\/|^application\/(?:gzip|java-archive|msword|octet-stream|wasm|x-7z-compressed|x-bzip2?|x-rar-compressed|x-sqlite3|x-tar|x-xz|zip|zstd|vnd\.(?:ms-(?!excel$)|oasis\.opendocument|openxmlformats|rar|sqlite3)[^+]*)$/;
+const TOKENS_OF_LINE = 150;
 /** A provider that counts far less or far more than the estimate is not believed. */
 const LEAST_SCALE = 0.2;
 const MOST_SCALE = 3;
@@ -84,5 +88,5 @@ function tokensOfStored({ type, mediaType, bytes }: Record<string, unknown>): nu
   const size = typeof bytes === 'number' && bytes > 0 ? bytes : 0;
   if (type === 'image') return TOKENS_OF_IMAGE;
   if (mediaType === PDF) return Math.min(MOST_OF_DOCUMENT, Math.max(TOKENS_OF_IMAGE, Math.ceil(size / BYTES_OF_DOCUMENT)));
-  return Math.ceil(Math.min(size, ATTACHMENT_LIMITS.text) / BYTES_PER_TOKEN);
+  return typeof mediaType === 'string' && NO_TEXT.test(mediaType) ? TOKENS_OF_LINE : Math.ceil(Math.min(size, ATTACHMENT_LIMITS.text) / BYTES_PER_TOKEN);
 }

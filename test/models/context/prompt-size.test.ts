@@ -36,3 +36,15 @@ test('an image counts as an image, however large its file is', () => {
   const image: TranscriptEntry = { role: 'user', content: [{ type: 'image', mediaType: 'image/png', data: 'A'.repeat(4_000_000) }] };
   expect(promptTokens(parts([image]))).toBeLessThan(2_000);
 });
+
+test('a file that is no text counts as the line that a prompt has of it, whatever its size', () => {
+  const filesOf = (mediaType: string): TranscriptEntry => ({
+    role: 'user',
+    content: Array.from({ length: 10 }, (_, index) => ({ type: 'file', mediaType, name: `${index}.bin`, blob: `sha256:${'0'.repeat(64)}`, bytes: 1_000_000 })),
+  });
+  const docx = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+  for (const mediaType of [docx, 'application/zip', 'application/octet-stream', 'audio/mpeg'])
+    expect(promptTokens(parts([filesOf(mediaType)]))).toBeLessThan(3_000);
+  for (const mediaType of ['text/plain', 'application/vnd.ms-excel', 'application/json', 'application/vnd.api+json', 'text/csv'])
+    expect(promptTokens(parts([filesOf(mediaType)]))).toBeGreaterThan(150_000);
+});
