@@ -1,3 +1,4 @@
+import type { TakenMedia } from '../../../src/models/media/prompt-media.ts';
 import { promptTokens } from '../../../src/models/context/prompt-size.ts';
 import type { StoredEntry, TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import { compaction } from './transcripts.ts';
@@ -47,4 +48,20 @@ test('a file that is no text counts as the line that a prompt has of it, whateve
     expect(promptTokens(parts([filesOf(mediaType)]))).toBeLessThan(3_000);
   for (const mediaType of ['text/plain', 'application/vnd.ms-excel', 'application/json', 'application/vnd.api+json', 'text/csv'])
     expect(promptTokens(parts([filesOf(mediaType)]))).toBeGreaterThan(150_000);
+});
+
+test('what the model does not take counts as a line', () => {
+  const blob = `sha256:${'0'.repeat(64)}`;
+  const both: TranscriptEntry = {
+    role: 'user',
+    content: [
+      { type: 'image', mediaType: 'image/png', blob, bytes: 1_000_000 },
+      { type: 'file', mediaType: 'application/pdf', blob, bytes: 3_000_000 },
+    ],
+  };
+  const tokensFor = (takes?: TakenMedia) => promptTokens({ ...parts([called(10), both]), takes });
+  expect(tokensFor()).toBeGreaterThan(101_600);
+  expect(tokensFor({ images: true, documents: ['application/pdf'] })).toBe(tokensFor());
+  expect(tokensFor({ images: true, documents: [] })).toBeLessThan(2_200);
+  expect(tokensFor({ images: false, documents: [] })).toBeLessThan(600);
 });
