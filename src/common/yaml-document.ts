@@ -79,7 +79,7 @@ function firstRepeated(map: YAMLMap, document: Document): number | undefined {
   const seen = new Set<unknown>();
   for (const { key } of map.items) {
     const named = isAlias(key) ? key.resolve(document) : key;
-    const value = isScalar(named) ? String(named.value ?? '') : (named ?? '');
+    const value = isScalar<string | number | boolean | null>(named) ? String(named.value ?? '') : (named ?? '');
     if (seen.has(value)) return (isNode(key) ? key.range?.[0] : undefined) ?? 0;
     seen.add(value);
   }

@@ -3,7 +3,7 @@ import type { AuditSource } from '../../../src/contracts/audit.ts';
 import type { MemoryOutcome } from '../../../src/contracts/memory/memory.ts';
 import type { MemoryRows } from '../../../src/store/memory/memory.ts';
 
-const by: AuditSource = { actor: { kind: 'login', id: 'ann' } } as AuditSource;
+const by: AuditSource = { actor: { kind: 'login', id: 'ann' } };
 
 /** A memory with one file, into which somebody else writes so often between the read and the change of a caller. */
 function memoryWith(writes: number) {

@@ -28,8 +28,7 @@ const conversation = { conversationId: 'conv_1', agentId: 'pilot' };
 
 test('a conversation keeps the skills that it began with, on every worker', async () => {
   const { shelves } = workers([skill('tides')], [skill('winds')]);
-  for (const shelf of shelves)
-    for (const ask of [shelf.lookUp, shelf.of]) expect(await ask(conversation)).toEqual([pinned(skill('tides'))]);
+  for (const shelf of shelves) for (const ask of [shelf.lookUp, shelf.of]) expect(await ask(conversation)).toEqual([pinned(skill('tides'))]);
   expect(await shelves[0]?.of({ ...conversation, agentId: 'other' })).toEqual([]);
 });
 
