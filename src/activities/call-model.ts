@@ -46,7 +46,7 @@ export interface CallModelDependencies {
   agents: ReadonlyMap<string, Agent>;
   models: Models;
   /** Absent: no agent has skills. */
-  skills?: Pick<SkillShelf, 'of'>;
+  skills?: Pick<SkillShelf, 'lookUp'>;
   log: Logger;
   opened: Pick<ConversationSandboxes, 'ifAwake'>;
 }
@@ -123,7 +123,7 @@ async function receive(
 /** Plugins say what they offer within a time limit, and offer nothing after that: what they would have to find out is found out before. */
 async function prepare(parts: CallModelDependencies, args: CallModelArgs, agent: Agent): Promise<void> {
   await lookIntoServers(parts, args, agent);
-  await parts.skills?.of(args);
+  await parts.skills?.lookUp(args);
 }
 
 interface Asked extends Offer {

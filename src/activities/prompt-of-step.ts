@@ -5,6 +5,7 @@ import { failure } from '../contracts/errors.ts';
 import { type Compaction, MOST_COMPACTIONS, RECALL_TOOL, type StoredEntry } from '../contracts/transcript.ts';
 import { wasUndone } from '../models/context/left-out.ts';
 import { promptTokens, type PromptParts } from '../models/context/prompt-size.ts';
+import { takesOf } from '../models/create-models.ts';
 import { compactingOf } from '../models/windows.ts';
 import type { ModelTool } from '../models/model.ts';
 import type { Registry } from '../plugins/registry/registry.ts';
@@ -38,7 +39,8 @@ export function savesIn(transcript: readonly StoredEntry[]): boolean {
 }
 
 export function promptOf(offer: Offer, registry: Registry, transcript: StoredEntry[], compactions: Compaction[]): StepPrompt {
-  return { transcript, compactions, ...showOffer(offer, registry, transcript), recall: registry.get(RECALL_TOOL)?.alias ?? RECALL_TOOL };
+  const recall = registry.get(RECALL_TOOL)?.alias ?? RECALL_TOOL;
+  return { transcript, compactions, ...showOffer(offer, registry, transcript), recall, takes: takesOf(offer.agent) };
 }
 
 /** Whether the prompt has to be made smaller before the model is called. */

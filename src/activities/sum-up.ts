@@ -39,27 +39,43 @@ export async function sumUp(parts: SummaryParts, args: CompactContextArgs, task:
   const needs = estimateTokens(request.transcript) + MOST_LIMITED_ANSWER;
   if (args.tokensLeft !== undefined && args.tokensLeft < needs) return { summary: digest(source) };
   try {
-    return await ask(parts, task, request);
+    return await ask(parts, args, task, request);
   } catch (error) {
     if (cancellationSignal.aborted) throw classifyAbort(error);
     const isFinal = isFailure(error) && !error.retryable;
     if (!isFinal && info.attempt < MOST_ATTEMPTS) throw toTemporalFailure(error, FIRST_PAUSE_MS * 2 ** info.attempt);
-    parts.log.warn({ conversationId: args.conversationId, err: error }, 'a conversation is compacted without a summary of a model');
-    return { summary: digest(source) };
+    return { summary: withoutModel(parts, args, source, error) };
   }
 }
 
-async function ask({ models }: SummaryParts, { agent, source }: SummaryTask, request: ModelRequest): Promise<{ summary: ContextSummary; usage: Usage }> {
-  const model = models.get(agent);
-  let usage: Usage | undefined;
-  for (let count = 1; ; count += 1) {
-    const answer = await model.answer(request, () => undefined);
-    usage = usage ? addUsage(usage, answer.usage) : answer.usage;
-    const text = answer.parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
-    const summary = readSummary(text, source);
-    if (summary) return { summary, usage };
-    if (count === MOST_ANSWERS) return { summary: digest(source), usage };
+function withoutModel({ log }: SummaryParts, { conversationId }: CompactContextArgs, source: SummarySource, error: unknown): ContextSummary {
+  log.warn({ conversationId, err: error }, 'a conversation is compacted without a summary of a model');
+  return digest(source);
+}
+
+async function ask(
+  parts: SummaryParts,
+  args: CompactContextArgs,
+  { agent, source }: SummaryTask,
+  request: ModelRequest,
+): Promise<{ summary: ContextSummary; usage: Usage }> {
+  const model = parts.models.get(agent);
+  const answer = async () => {
+    const { parts: said, usage } = await model.answer(request, () => undefined);
+    return { summary: readSummary(said.map((part) => (part.type === 'text' ? part.text : '')).join('\n'), source), usage };
+  };
+  let { summary, usage } = await answer();
+  try {
+    for (let count = 1; !summary && count < MOST_ANSWERS; count += 1) {
+      const next = await answer();
+      [summary, usage] = [next.summary, addUsage(usage, next.usage)];
+    }
+  } catch (error) {
+    if (Context.current().cancellationSignal.aborted) throw error;
+    // Another attempt would not know of what was used, and pay again.
+    summary = withoutModel(parts, args, source, error);
   }
+  return { summary: summary ?? digest(source), usage };
 }
 
 function requestFor({ conversationId, turnId = '' }: CompactContextArgs, { source }: SummaryTask): ModelRequest {

@@ -1,4 +1,4 @@
-import { isMap, isScalar, Lexer, LineCounter, parseDocument, Parser, visit, type Document, type YAMLMap } from 'yaml';
+import { isAlias, isNode, isScalar, Lexer, LineCounter, parseDocument, Parser, visit, type Document, type YAMLMap } from 'yaml';
 
 /** A text as YAML: its value, and the positions of its parts. */
 export interface YamlDocument {
@@ -28,7 +28,8 @@ export function readYaml(text: string): YamlDocument | YamlProblem {
   if (excess) return excess;
   // The parser's error excerpts and its comparison of all keys would need quadratic time.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
-  const [broken] = document.errors;
+  // A tag that is not known would be read over, and what it stands before taken as a text.
+  const [broken] = [...document.errors, ...document.warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED')];
   const found = broken ? { message: broken.message, at: broken.pos[0] } : repeatedKey(document);
   if (found) {
     const { line, col } = lines.linePos(found.at);
@@ -64,7 +65,7 @@ function repeatedKey(document: Document): { message: string; at: number } | unde
   let found: { message: string; at: number } | undefined;
   visit(document, {
     Map(_, map) {
-      const at = firstRepeated(map);
+      const at = firstRepeated(map, document);
       if (at === undefined) return undefined;
       found = { message: 'Map keys must be unique', at };
       return visit.BREAK;
@@ -73,11 +74,13 @@ function repeatedKey(document: Document): { message: string; at: number } | unde
   return found;
 }
 
-function firstRepeated(map: YAMLMap): number | undefined {
+/** Where a key is that names the same as one before: in JavaScript, the number 1 and the text "1" do. */
+function firstRepeated(map: YAMLMap, document: Document): number | undefined {
   const seen = new Set<unknown>();
   for (const { key } of map.items) {
-    const value = isScalar(key) ? key.value : key;
-    if (seen.has(value)) return (isScalar(key) || isMap(key) ? key.range?.[0] : undefined) ?? 0;
+    const named = isAlias(key) ? key.resolve(document) : key;
+    const value = isScalar<string | number | boolean | null>(named) ? String(named.value ?? '') : (named ?? '');
+    if (seen.has(value)) return (isNode(key) ? key.range?.[0] : undefined) ?? 0;
     seen.add(value);
   }
   return undefined;

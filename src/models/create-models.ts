@@ -149,6 +149,13 @@ function editsOf(agent: Agent, { traits }: Provider): JsonObject {
   });
 }
 
+/** What the agent's model takes besides texts; undefined where that is not known. */
+export function takesOf({ model, modelOptions: { images = true } }: Agent): TakenMedia | undefined {
+  const [prefix = ''] = model.split('/', 1);
+  const provider = Object.hasOwn(PROVIDERS, prefix) ? PROVIDERS[prefix] : undefined;
+  return provider && typeof images === 'boolean' ? takenBy(model, provider, images) : undefined;
+}
+
 /** A model of a provider may be one that reads texts only: nobody but the agent's author knows. */
 function takenBy(model: string, { documents }: Provider, images: unknown = true): TakenMedia {
   if (typeof images === 'boolean') return { images, documents: images ? documents : [] };

@@ -83,7 +83,7 @@ export interface ActivityDependencies {
   /** By agent id. */
   agents: ReadonlyMap<string, Agent>;
   /** Absent: no agent has skills. */
-  skills?: Pick<SkillShelf, 'of'>;
+  skills?: Pick<SkillShelf, 'lookUp'>;
   models: Models;
   services: PluginServices;
   startConversation: StartConversation;

@@ -148,6 +148,16 @@ test.each([
   expect(compaction?.leftOut.summary).toMatchObject({ by: 'digest', decisions: expect.stringMatching(/Calls in them: shell:run \(\d+\)/) });
 });
 
+test('what an answer that is no summary has used counts, also when the provider then fails', async () => {
+  const args = await begin(60, 400);
+  const model = answering('No.', failure('MODEL_UNAVAILABLE', { model: 'm', problem: 'away' }));
+  expect(await compact(model, args)).toEqual({ changed: true, usage: USAGE });
+  expect(model.asked).toHaveLength(2);
+  expect(await usageOf(args)).toMatchObject({ calls: 1, inputTokens: 1_000, outputTokens: 50 });
+  const [compaction] = await store.compactions.list(args.conversationId);
+  expect(compaction?.leftOut.summary).toMatchObject({ by: 'digest' });
+});
+
 test('a provider that fails for now is asked again by another attempt', async () => {
   const args = await begin(60, 400);
   await expect(compact(answering(failure('MODEL_UNAVAILABLE', { model: 'm', problem: 'away' })), args)).rejects.toMatchObject({ type: 'MODEL_UNAVAILABLE' });

@@ -20,13 +20,16 @@ interface Setting {
   /** What the file of the agent says, and where the conversation itself works. */
   use?: SandboxUse;
   sandbox?: ParentSandbox;
+  /** What the other agent has said, in pieces, and what the end of its last turn says of its answer. */
+  said?: string[];
+  lastTurn?: object;
 }
 
 /** A call of an agent tool, in a conversation `conv_parent`, with rows of other conversations. */
 function callOf(
   tool: string,
   input: object,
-  { share = { tokens: 1000 }, path = [], rows = {}, start = async () => {}, place = true, use, sandbox }: Setting = {},
+  { share = { tokens: 1000 }, path = [], rows = {}, start = async () => {}, place = true, use, sandbox, said = [], lastTurn = {} }: Setting = {},
 ) {
   const done: unknown[] = [];
   const asked: object[] = [];
@@ -52,8 +55,11 @@ function callOf(
     },
     store: {
       conversations: { get: async (id: string) => ({ conv_parent: own, ...rows })[id] },
-      events: { append: async (_id: string, events: { type: string }[]) => void done.push(...events.map(({ type }) => type)) },
-      transcript: { read: async () => [] },
+      events: {
+        append: async (_id: string, events: { type: string }[]) => void done.push(...events.map(({ type }) => type)),
+        lastTurn: async () => lastTurn,
+      },
+      transcript: { read: async () => [{ entry: { role: 'assistant', parts: said.map((text) => ({ type: 'text', text })) } }] },
       treePlaces: {
         async ask(asking: object) {
           asked.push(asking);
@@ -114,6 +120,16 @@ test.each([
   const { done, outcome } = callOf(tool, task, { rows: { [CHILD]: childOf('conv_parent', 'closed') } });
   await outcome();
   expect(done).toEqual(logged);
+});
+
+test('an answer that came in pieces is put together as it is for everybody else', async () => {
+  const ended = childOf('conv_parent', 'closed');
+  Object.assign(ended.status, { lastTurn: { outcome: 'finished' } });
+  const said = ['{"tide": "hi', 'gh"}'];
+  const rows = { [CHILD]: ended };
+  expect(await callOf('agents:run', task, { rows, said }).outcome()).toEqual({ outcome: 'returned', result: '{"tide": "high"}' });
+  const long = { rows, said, lastTurn: { outputCharacters: 20_000 } };
+  expect(await callOf('agents:run', task, long).outcome()).toEqual({ outcome: 'returned', result: { tide: 'high' } });
 });
 
 test.each([

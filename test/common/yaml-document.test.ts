@@ -34,3 +34,17 @@ test('files as people write them are read, however many keys they have', () => {
   expect(readYaml(`a: &x {b: 1}\nc: *x\nd: ${nested}`)).toMatchObject({ value: { a: { b: 1 }, c: { b: 1 } } });
   expect(readYaml('')).toMatchObject({ value: null });
 });
+
+test.each([
+  ['a number and its text', '1: a\n"1": b', 'Map keys must be unique at line 2, column 1', 2],
+  ['a word of YAML and its text', 'a:\n  true: b\n  "true": c', 'Map keys must be unique at line 3, column 3', 3],
+  ['nothing and an empty text', '~: a\n"": b', 'Map keys must be unique at line 2, column 1', 2],
+  ['an alias and what it stands for', 'a: &x b\n*x : 1\nb: 2', 'Map keys must be unique at line 3, column 1', 3],
+  ['a tag', 'a: 1\nb: !secret c', 'Unresolved tag: !secret at line 2, column 4', 2],
+])('what would lose a value or its meaning is refused: %s', (_, text, syntax, line) => {
+  expect(readYaml(text)).toEqual({ syntax, line });
+});
+
+test('tags that YAML itself has are read', () => {
+  expect(readYaml('a: !!str 1\nb: !!int "2"\nc: !!map {d: 1}')).toMatchObject({ value: { a: '1', b: 2, c: { d: 1 } } });
+});

@@ -42,7 +42,9 @@ export function createRewindConversation(parts: RewindParts): (args: RewindConve
       const { written, removed, failed } = restored;
       const data = { checkpointId, before, transcriptSeq: target.transcriptSeq, written, removed, failed };
       await store.checkpoints.rewind(conversationId, target, rewindId, data);
-      if (lost !== undefined) await store.transcript.append(conversationId, target.turnId, undefined, `lost/${rewindId}`, { role: 'note', text: lost });
+      // The rewind has taken back what the model was told of it, and it still holds.
+      const text = (await store.checkpoints.lossSince(conversationId, target)) ?? lost;
+      if (text !== undefined) await store.transcript.append(conversationId, target.turnId, undefined, `lost/${rewindId}`, { role: 'note', text });
       return { checkpointId, before, written, removed, failed };
     });
   };

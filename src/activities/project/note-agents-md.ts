@@ -11,6 +11,7 @@ import { shownEntries } from '../../models/context/shown-entries.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import { isPostgresAway } from '../../store/database/database-failures.ts';
+import { toPlainText } from '../../store/database/json-text.ts';
 import type { Store } from '../../store/store.ts';
 import type { ConversationSandboxes } from '../../tool-calls/run/sandbox-of-conversation.ts';
 
@@ -89,9 +90,14 @@ async function read(sandbox: Pick<SandboxHandle, 'readFileStream'>, { sandbox: {
   for (const directory of placesFrom(posix.resolve(HOME, workDirectory))) {
     const path = posix.join(directory, NAME);
     const bytes = await readStart(sandbox, path);
-    if (bytes) return { path, content: bytes.subarray(0, MAX_BYTES).toString('utf8'), isCut: bytes.length > MAX_BYTES };
+    if (bytes) return { path, content: contentOf(bytes), isCut: bytes.length > MAX_BYTES };
   }
   return undefined;
+}
+
+/** As Postgres keeps it, which has no NUL: otherwise the file would seem to have changed in each turn. */
+function contentOf(bytes: Buffer): string {
+  return toPlainText(bytes.subarray(0, MAX_BYTES).toString('utf8'));
 }
 
 function placesFrom(directory: string): string[] {

@@ -1,5 +1,5 @@
 import type { AuditSource } from '../../contracts/audit.ts';
-import { failure } from '../../contracts/errors.ts';
+import { failure, isFailure } from '../../contracts/errors.ts';
 import { MEMORY_LIMITS, type MemoryChange, type MemoryPlace, type MemoryVersion } from '../../contracts/memory/memory.ts';
 import { utf8Length } from '../../common/memory-path.ts';
 import { pseudonymOf } from '../../platform/pseudonym.ts';
@@ -7,6 +7,8 @@ import type { MemoryRows } from '../../store/memory/memory.ts';
 import { contentOf, deleteOptionsOf, memoryOf, pathOf, placeOf, readOptionsOf, writeOptionsOf } from './memory-arguments.ts';
 import type { Memory } from './memory-types.ts';
 
+/** How often a file is removed that others change meanwhile. */
+const MOST_ATTEMPTS = 10;
 const UNITS = { files: 'files', bytes: 'bytes in all files together' } as const;
 
 export function createMemoryCalls({ memory }: { memory: MemoryRows }, by: AuditSource): Memory {
@@ -31,6 +33,13 @@ export function createMemoryCalls({ memory }: { memory: MemoryRows }, by: AuditS
         throw failure('MEMORY_FULL', { path, limit: MEMORY_LIMITS[outcome.outcome], unit: UNITS[outcome.outcome] });
     }
   };
+  const removeAny = async (place: MemoryPlace, path: string, attempt = 1): Promise<MemoryVersion> => {
+    const current = (await memory.read(place, path))?.version ?? 0;
+    return change(place, { path, content: null, version: current }).catch((error: unknown) => {
+      if (isFailure(error, 'MEMORY_CONFLICT') && attempt < MOST_ATTEMPTS) return removeAny(place, path, attempt + 1);
+      throw error;
+    });
+  };
   return {
     list: async (of) => memory.list(placeOf(memoryOf('list', of))),
     async read(path, options) {
@@ -47,8 +56,7 @@ export function createMemoryCalls({ memory }: { memory: MemoryRows }, by: AuditS
     async delete(path, options) {
       const { version, ...of } = deleteOptionsOf(options);
       const [place, wanted] = [placeOf(of), pathOf(path)];
-      const current = version ?? (await memory.read(place, wanted))?.version ?? 0;
-      return change(place, { path: wanted, content: null, version: current });
+      return version === undefined ? removeAny(place, wanted) : change(place, { path: wanted, content: null, version });
     },
     async history(path, of) {
       const wanted = pathOf(path);

@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Document, isCollection, isMap, isSeq, visit, type Node, type Pair } from 'yaml';
+import { Document, isCollection, isMap, isSeq, Lexer, visit, type Node, type Pair } from 'yaml';
 import { readYaml } from '../../common/yaml-document.ts';
 import type { Json } from '../../contracts/json.ts';
+
+/** The token of the lexer before a text. */
+const SCALAR = '\u001F';
 
 /** A value as YAML on one line. */
 export function yamlLine(value: Json): string {
@@ -11,8 +14,8 @@ export function yamlLine(value: Json): string {
 }
 
 /**
- * The text of a YAML file with an item in a list at its top level: in place of the one at `index`, or at the end. All other lines stay as they are.
- * Undefined where the text is written in a way that is not changed here, such as with aliases.
+ * The text of a YAML file with an item in a list at its top level: in place of the one at `index`, or at the end. All other lines stay as they are, and comments within
+ * the item that is replaced stand behind the new one. Undefined where the text is written in a way that is not changed here, such as with aliases.
  */
 export function withItem(text: string, key: string, index: number | undefined, item: Json): string | undefined {
   const read = readYaml(text);
@@ -21,7 +24,7 @@ export function withItem(text: string, key: string, index: number | undefined, i
   const items = (isSeq(node) ? node.items : []) as Node[];
   const replaced = index === undefined ? undefined : items[index];
   const [written, sign] = [yamlLine(item), '- '];
-  const changed = replaced ? inPlace(text, replaced, written) : appended(text, key, node, { written, sign, first: items[0], last: items.at(-1) });
+  const changed = replaced ? inPlace(text, node, replaced, written) : appended(text, key, node, { written, sign, first: items[0], last: items.at(-1) });
   const before = (read.value as Record<string, Json[] | undefined>)[key] ?? [];
   return checked(changed, read.value, key, index === undefined ? [...before, item] : before.map((one, at) => (at === index ? item : one)));
 }
@@ -36,7 +39,7 @@ export function withEntry(text: string, key: string, name: string, value: Json):
   const last = items.at(-1);
   const written = `${name}: ${yamlLine(value)}`;
   const addition = { written, sign: '', first: items[0]?.key, last: last?.value ?? last?.key };
-  const changed = known ? inPlace(text, known, yamlLine(value)) : appended(text, key, node, addition);
+  const changed = known ? inPlace(text, node, known, yamlLine(value)) : appended(text, key, node, addition);
   const before = (read.value as Record<string, Record<string, Json> | undefined>)[key];
   return checked(changed, read.value, key, { ...before, [name]: value });
 }
@@ -48,10 +51,20 @@ function checked(changed: string | undefined, before: unknown, key: string, valu
   return isDeepStrictEqual(after.value, { ...(before as object), [key]: value }) ? changed : undefined;
 }
 
-function inPlace(text: string, node: Node, written: string): string | undefined {
+function inPlace(text: string, collection: Node | undefined, node: Node, written: string): string | undefined {
   if (!node.range) return undefined;
   const [start] = node.range;
-  return text.slice(0, start) + written + text.slice(endOf(text, node));
+  const end = endOf(text, node);
+  const comments = commentsIn(text, start, end);
+  // In brackets, what follows would become a part of the comment.
+  if (comments.length > 0 && isCollection(collection) && collection.flow === true) return undefined;
+  return text.slice(0, start) + [written, ...comments].join(' ') + text.slice(end);
+}
+
+function commentsIn(text: string, start: number, end: number): string[] {
+  const indent = ' '.repeat(start - text.lastIndexOf('\n', start - 1) - 1);
+  const tokens = [...new Lexer().lex(indent + text.slice(start, end))];
+  return tokens.filter((token, index) => token.startsWith('#') && tokens[index - 1] !== SCALAR).map((comment) => comment.trimEnd());
 }
 
 /** Where the text of a node ends. The range of a block includes the line break after it. */

@@ -43,7 +43,13 @@ function copy(value: unknown, path: PropertyKey[], budget: { left: number }): un
   if (typeof value !== 'object') throw new Faulty(path, `is a ${typeof value}`, 'Give a text, a number, true, false, a list or an object');
   if (Array.isArray(value)) return value.map((item, index) => copy(item, [...path, index], budget));
   if (Object.prototype.toString.call(value) !== '[object Object]') throw new Faulty(path, 'is no plain object', 'Give an object with keys and values');
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [checkedText(key, path), copy(item, [...path, key.slice(0, 100)], budget)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [checkedKey(key, path), copy(item, [...path, key.slice(0, 100)], budget)]));
+}
+
+function checkedKey(key: string, path: PropertyKey[]): string {
+  // What checks definitions later would leave it out.
+  if (key === '__proto__') throw new Faulty([...path, key], 'is no name that a key can have', 'Give it another name');
+  return checkedText(key, path);
 }
 
 function checkedText(text: string, path: PropertyKey[]): string {

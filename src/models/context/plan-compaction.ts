@@ -57,13 +57,19 @@ const PLANNED = { compactionId: '', at: '', reason: 'full', tokensBefore: 0, tok
 
 /** The first entry that is kept whole: the newest turns, or as many of their newest steps as there is room for. */
 function boundaryOf(parts: PromptParts, { tokens, keepTurns }: CompactionGoal): number {
-  const { transcript, compactions, recall } = parts;
+  const { transcript, compactions, recall, takes } = parts;
   const turns = [...new Set(transcript.map(({ turnId }) => turnId))];
   const kept = new Set(turns.slice(-keepTurns));
   const starts = transcript.filter(({ entry, turnId }, index) => entry.role === 'assistant' || turnId !== transcript[index - 1]?.turnId);
   const candidates = starts.filter(({ turnId }) => kept.has(turnId)).map(({ seq }) => seq);
   const scale = scaleOf(parts);
   const shown = shownEntries(transcript, compactions, recall);
-  const fits = (first: number) => estimateEntries(shown.filter(({ seq }) => seq >= first)) * scale <= tokens * KEPT_PART;
+  const fits = (first: number) =>
+    estimateEntries(
+      shown.filter(({ seq }) => seq >= first),
+      takes,
+    ) *
+      scale <=
+    tokens * KEPT_PART;
   return candidates.find(fits) ?? candidates.at(-1) ?? 0;
 }

@@ -9,6 +9,8 @@ const SHORTEST_QUOTE = 3;
 const MOST_QUOTES = 200;
 /** Names of tools in a digest. */
 const MOST_NAMED = 20;
+/** How a digest begins. */
+const WITHOUT_MODEL = 'No model could sum up the steps';
 
 /** What a summary is about. */
 export interface SummarySource {
@@ -38,9 +40,11 @@ export function readSummary(answer: string, source: SummarySource): ContextSumma
 
 /** A summary without a model, for when none can be had: what the summary before says, and what was called how often. */
 export function digest({ transcript, to, previous, window }: SummarySource): ContextSummary {
-  const said = `No model could sum up the steps up to entry ${to}. Calls in them: ${callsUpTo(to, transcript) || 'none'}.`;
+  const said = `${WITHOUT_MODEL} up to entry ${to}. Calls in them: ${callsUpTo(to, transcript) || 'none'}.`;
   if (!previous) return { to, by: 'digest', goal: '', constraints: [], decisions: said, files: '', openWork: '' };
-  return { ...previous, to, by: 'digest', decisions: `${previous.decisions}\n${said}`.trim().slice(-most(LONGEST_SECTION, { window })) };
+  // A list has the calls of earlier lists as well.
+  const decided = previous.decisions.split('\n').filter((line) => !line.startsWith(WITHOUT_MODEL));
+  return { ...previous, to, by: 'digest', decisions: [...decided, said].join('\n').trim().slice(-most(LONGEST_SECTION, { window })) };
 }
 
 function most({ characters, ofWindow }: { characters: number; ofWindow: number }, { window }: Pick<SummarySource, 'window'>): number {
@@ -85,7 +89,11 @@ function quotesIn(section: string, { transcript, to, previous, window }: Summary
   const found = candidates.flatMap((text) => sourceOf(text, known) ?? []);
   const unique = new Map([...(previous?.constraints ?? []), ...found].map((quote) => [quote.text, quote]));
   let room = most(LONGEST_QUOTES, { window });
-  return [...unique.values()].filter(({ text }) => (room -= text.length) >= 0);
+  return [...unique.values()].filter(({ text }) => {
+    const fits = text.length <= room;
+    if (fits) room -= text.length;
+    return fits;
+  });
 }
 
 function unquoted(line: string): string {

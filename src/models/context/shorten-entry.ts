@@ -22,8 +22,11 @@ export function withoutOutput(entry: TranscriptEntry, place: Place): TranscriptE
   return withArguments(entry, shorter);
 }
 
-/** The entry without the middle of its long texts. */
-export function withoutMiddles(entry: TranscriptEntry, characters: number, place: Place): TranscriptEntry {
+/**
+ * The entry without the middle of its long texts.
+ * @param place absent for what is no entry of the transcript
+ */
+export function withoutMiddles(entry: TranscriptEntry, characters: number, place?: Place): TranscriptEntry {
   const cut = (text: string) => cutText(text, characters, place);
   if (entry.role === 'note') return { ...entry, text: cut(entry.text) };
   if (entry.role !== 'assistant') return { ...entry, content: entry.content.map((part) => cutPart(part, characters, cut, place)) };
@@ -55,13 +58,14 @@ function mapTexts(value: Json, change: (text: string) => string): Json {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, mapTexts(item, change)]));
 }
 
-function cutPart(part: ContentPart, characters: number, cut: (text: string) => string, place: Place): ContentPart {
+function cutPart(part: ContentPart, characters: number, cut: (text: string) => string, place: Place | undefined): ContentPart {
   if (part.type === 'text') return { ...part, text: cut(part.text) };
   if (!isStoredMedia(part) && part.data.length <= characters) return part;
-  return { type: 'text', text: `[Left out to save room: ${nameOfMedia(part)}. ${howToRead(place)}]` };
+  return { type: 'text', text: `[Left out to save room: ${nameOfMedia(part)}.${place ? ` ${howToRead(place)}` : ''}]` };
 }
 
-function cutText(text: string, characters: number, place: Place): string {
+function cutText(text: string, characters: number, place: Place | undefined): string {
   const pieces = splitMiddle(text, characters);
-  return pieces ? `${pieces.head}\n[… ${pieces.left} characters left out to save room. ${howToRead(place)} …]\n${pieces.tail}` : text;
+  const how = place ? ` ${howToRead(place)}` : '';
+  return pieces ? `${pieces.head}\n[… ${pieces.left} characters left out to save room.${how} …]\n${pieces.tail}` : text;
 }

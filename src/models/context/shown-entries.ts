@@ -1,4 +1,4 @@
-import type { Compaction, ContextSummary, LeftOut, StoredEntry } from '../../contracts/transcript.ts';
+import type { Compaction, ContextSummary, LeftOut, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
 import { leftOutBy } from './left-out.ts';
 import { withoutMiddles, withoutOutput } from './shorten-entry.ts';
 import { describeSummary } from './summary-text.ts';
@@ -14,7 +14,13 @@ export function shownEntries(transcript: readonly StoredEntry[], compactions: re
   const entries = transcript.filter(({ seq }) => beforeSeq === undefined || seq < beforeSeq);
   if (Object.keys(leftOut).length === 0) return entries;
   const placeOf = placesIn(transcript);
-  return withSummary(entries, leftOut.summary, placeOf, recall).map((stored) => shortened(stored, leftOut, placeOf(stored), recall));
+  const short = (some: StoredEntry[]) => some.map((stored) => shortened(stored, leftOut, placeOf(stored), recall));
+  const { summary } = leftOut;
+  const last = summary && entries.findLast(({ seq }) => seq <= summary.to);
+  if (!last) return short(entries);
+  const said = entries.filter(({ seq, entry }) => seq <= summary.to && entry.role === 'user');
+  const rest = entries.filter((stored) => placeOf(stored) > summary.to);
+  return [...short(said), { ...last, seq: summary.to, entry: noteOf(summary, leftOut, recall) }, ...short(rest)];
 }
 
 /** Where an entry belongs: a result belongs to its call, wherever it was stored. */
@@ -27,13 +33,10 @@ export function placesIn(transcript: readonly StoredEntry[]): (stored: StoredEnt
   return ({ seq, entry }) => (entry.role === 'tool' ? (calls.get(entry.callId) ?? seq) : seq);
 }
 
-function withSummary(entries: StoredEntry[], summary: ContextSummary | undefined, placeOf: (stored: StoredEntry) => number, recall: string): StoredEntry[] {
-  if (!summary) return entries;
-  const said = entries.filter(({ seq, entry }) => seq <= summary.to && entry.role === 'user');
-  const rest = entries.filter((stored) => placeOf(stored) > summary.to);
-  const last = entries.findLast(({ seq }) => seq <= summary.to);
-  if (!last) return entries;
-  return [...said, { ...last, seq: summary.to, entry: { role: 'note', text: describeSummary(summary, recall) } }, ...rest];
+/** No entry has the text of a summary, so none is named where its middle is cut. */
+function noteOf(summary: ContextSummary, { cut }: LeftOut, recall: string): TranscriptEntry {
+  const note: TranscriptEntry = { role: 'note', text: describeSummary(summary, recall) };
+  return cut && summary.to <= cut.to ? withoutMiddles(note, cut.characters) : note;
 }
 
 function shortened(stored: StoredEntry, { outputsTo = 0, cut }: LeftOut, place: number, recall: string): StoredEntry {

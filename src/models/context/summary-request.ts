@@ -2,7 +2,7 @@ import type { ContextSummary, StoredEntry } from '../../contracts/transcript.ts'
 import type { Json } from '../../contracts/json.ts';
 import { splitMiddle } from '../../contracts/visible-text.ts';
 
-/** Longest text of an entry in what is summed up; texts of the user are not cut before that is needed. */
+/** Longest text of an entry in what is summed up. */
 const LONGEST_TEXT = 4_000;
 const SHORTEST_TEXT = 100;
 
@@ -28,9 +28,21 @@ export function summaryMaterial(entries: readonly StoredEntry[], previous: Conte
     const text = before + entries.map((stored) => line(stored, longest)).join('\n');
     if (text.length <= characters) return text;
   }
-  // Even short texts of so many entries are too long: the newest ones say most about what is open.
-  const text = before + entries.map((stored) => line(stored, SHORTEST_TEXT)).join('\n');
-  return text.slice(-characters);
+  return before + newestOf(entries, characters - before.length);
+}
+
+/** Even short texts of so many entries are too long: the newest ones say most about what is open. What came before them all is in their summary alone, which stays whole. */
+function newestOf(entries: readonly StoredEntry[], characters: number): string {
+  const lines: string[] = [];
+  let room = characters + 1;
+  for (const stored of entries.toReversed()) {
+    const text = line(stored, SHORTEST_TEXT);
+    room -= text.length + 1;
+    // Of one with very many calls, the beginning.
+    if (room < 0) return lines.length > 0 ? lines.join('\n') : text.slice(0, Math.max(0, characters));
+    lines.unshift(text);
+  }
+  return lines.join('\n');
 }
 
 /** Quotes of an earlier summary are kept by themselves. */

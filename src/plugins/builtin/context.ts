@@ -7,6 +7,8 @@ import { describeEntry, textOfEntry } from './entry-text.ts';
 const [PLUGIN_ID = '', TOOL_ID = ''] = RECALL_TOOL.split(':');
 const DEFAULT_CHARACTERS = 8_000;
 const MOST_CHARACTERS = 20_000;
+/** Bytes of a piece: less than what a result may have before its middle is cut. */
+const MOST_BYTES = 30_000;
 
 /**
  * The plugin with which a model reads what its prompt leaves out.
@@ -41,11 +43,22 @@ function readEntry(transcript: StoredEntry[], wanted: number, offset: number, ch
   const stored = transcript.find(({ seq }) => seq === wanted);
   if (!stored) return refusal(`There is no entry ${wanted}. Find entries with "query".`);
   const text = textOfEntry(stored.entry);
-  const piece = text.slice(offset, offset + characters);
+  const piece = pieceOf(text, offset, characters);
   const end = offset + piece.length;
   const more = end < text.length ? ` Go on with {"entry": ${wanted}, "offset": ${end}}.` : '';
   const head = `${describeEntry(stored)}, characters ${offset} to ${end} of ${text.length}.${more}`;
   return { content: [{ type: 'text' as const, text: `${head}\n${piece}` }, ...(offset === 0 ? mediaOf(stored) : [])] };
+}
+
+/** Both halves of a character stay together. */
+function pieceOf(text: string, offset: number, characters: number): string {
+  let [length, bytes] = [0, 0];
+  for (const character of text.slice(offset, offset + characters + 1)) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > MOST_BYTES || length + character.length > characters) break;
+    length += character.length;
+  }
+  return text.slice(offset, offset + length);
 }
 
 function mediaOf({ entry }: StoredEntry): ContentPart[] {

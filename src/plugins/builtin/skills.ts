@@ -13,7 +13,9 @@ const PLACE = readProgram(import.meta.url, 'programs/skills_place.py');
 
 /** What the tool needs of a worker. */
 export interface SkillSource {
+  /** As the step has them: it has looked them up. */
   of(this: void, conversation: Pick<PluginConversation, 'conversationId' | 'agentId'>): Promise<PinnedSkill[]>;
+  lookUp(this: void, conversation: Pick<PluginConversation, 'conversationId' | 'agentId'>): Promise<PinnedSkill[]>;
   text(this: void, digest: string): Promise<SkillText | undefined>;
   file(this: void, digest: string, path: string): Promise<Buffer | undefined>;
   /** Whether the agent has tools that work in the sandbox. */
@@ -37,7 +39,7 @@ export function createSkillsPlugin(source: SkillSource): Plugin {
     requireApproval: false,
     summarize: ({ skill, file }) => (file === undefined ? skill : `${skill}: ${file}`),
     async execute({ skill, file, offset }, { conversationId, agentId, sandbox }) {
-      const skills = await source.of({ conversationId, agentId });
+      const skills = await source.lookUp({ conversationId, agentId });
       const pinned = skills.find(({ name }) => name === skill);
       if (!pinned) return refusal(`There is no skill ${JSON.stringify(skill)}. Known are: ${skills.map(({ name }) => name).join(', ')}.`);
       const text = await source.text(pinned.digest);

@@ -32,6 +32,8 @@ export interface Checkpoints {
   /** Records that no file has changed since a checkpoint, up to now. */
   unchangedSince(conversationId: string, checkpoint: Pick<Made, 'number' | 'at'>): Promise<void>;
   effects(conversationId: string, since: KeptCheckpoint): Promise<Effects>;
+  /** What the sandbox has lost since then, as the model was told at last. */
+  lossSince(conversationId: string, since: Pick<KeptCheckpoint, 'transcriptSeq'>): Promise<string | undefined>;
   /** Makes the transcript as it was at a checkpoint, with the event, once by its key. */
   rewind(conversationId: string, to: KeptCheckpoint, rewindId: string, rewound: EventData['conversation.rewound']): Promise<void>;
 }
@@ -79,6 +81,9 @@ const REWIND = `with ${newEvents('$2')}, counter as (
 const UNCHANGED = `update checkpoints set unchanged_to = c.transcript_seq from conversations c
   where c.conversation_id = $1 and checkpoints.conversation_id = $1 and checkpoints.number = $2 and checkpoints.at = $3::timestamptz`;
 
+const LOSS = `select entry->>'text' as text from transcript
+  where conversation_id = $1 and seq > $2 and starts_with(key, 'lost-') and entry->>'role' = 'note' order by seq desc limit 1`;
+
 const LIST = `select checkpoint_id, number, rewind_id, event_seq, earlier_effects, turn_id, step_id, at, transcript_seq, files::float8 as files, bytes::float8 as bytes, changed::float8 as changed,
     added_bytes::float8 as added_bytes, left_out::float8 as left_out
   from checkpoints where conversation_id = $1 order by number, at, event_seq`;
@@ -120,6 +125,9 @@ export function createCheckpoints({ database, announcer }: { database: Database;
     async effects(conversationId, { eventSeq, earlierEffects }) {
       const since = await effectsBetween(database, conversationId, eventSeq);
       return earlierEffects ? joinEffects(earlierEffects, since) : since;
+    },
+    async lossSince(conversationId, { transcriptSeq }) {
+      return (await database.query<{ text: string }>('checkpoints.loss', LOSS, [conversationId, transcriptSeq]))[0]?.text;
     },
     async rewind(conversationId, { checkpointId }, rewindId, rewound) {
       const event = { type: 'conversation.rewound' as const, data: { ...rewound }, key: `rewind/${rewindId}` };

@@ -31,7 +31,7 @@ export async function changePrompt(hooks: StepHooks, stepId: string, asked: Aske
   const given = givenOf(asked.shown);
   const value: JsonObject = {
     instructions: asked.instructions,
-    messages: given.map(({ seq, entry }) => ({ seq, role: ROLES[entry.role], text: textOf(entry) })),
+    messages: given.map(({ entry }, index) => ({ seq: index + 1, role: ROLES[entry.role], text: textOf(entry) })),
     tools: asked.tools.map(({ name, description, parameters }) => ({ name: names.get(name) ?? name, description, parameters })),
   };
   const { value: answer, sent } = await hooks.run('asking', { id: stepId, digest: digestOf(value) }, value);
@@ -75,27 +75,30 @@ function givenOf(shown: readonly StoredEntry[]): StoredEntry[] {
 
 type ChangedMessages = z.infer<typeof changedSchema>['messages'];
 
-/** The entries with changed texts, without those that were left out, and with what was added after those that it was put behind. */
+/**
+ * The entries with changed texts, without those that were left out, and with what was added after those that it was put behind. Plugins know each by its place: a
+ * summary has the number of the last entry that it stands for, which may be shown beside it.
+ */
 function entriesAfter(shown: readonly StoredEntry[], given: readonly StoredEntry[], messages: ChangedMessages): StoredEntry[] {
   const texts = new Map(messages.flatMap(({ seq, text }) => (seq === null ? [] : [[seq, text] as const])));
-  const first = shown.length - given.length;
   const added = new Map<number, string[]>();
-  let after = shown[first - 1]?.seq ?? 0;
+  let after = 0;
   for (const { seq, text } of messages) {
     if (seq !== null) after = seq;
     else if (text.trim() !== '') added.set(after, [...(added.get(after) ?? []), text]);
   }
-  const notesAfter = (stored: Pick<StoredEntry, 'seq' | 'turnId' | 'at'>): StoredEntry[] =>
-    (added.get(stored.seq) ?? []).map((text) => ({ seq: stored.seq, turnId: stored.turnId, at: stored.at, entry: { role: 'note', text } }));
-  const before = first === 0 && given[0] ? notesAfter({ ...given[0], seq: 0 }) : [];
+  const notesAt = (place: number, { seq, turnId, at }: StoredEntry): StoredEntry[] =>
+    (added.get(place) ?? []).map((text) => ({ seq, turnId, at, entry: { role: 'note', text } }));
+  const older = shown.slice(0, shown.length - given.length);
+  const nearest = older.at(-1) ?? (given[0] && { ...given[0], seq: 0 });
   return [
-    ...before,
-    ...shown.flatMap((stored, index) => {
-      if (index < first) return index === first - 1 ? [stored, ...notesAfter(stored)] : [stored];
-      const text = texts.get(stored.seq);
-      const isLast = index === shown.length - 1;
-      if (text === undefined && mayBeLeftOut(stored.entry) && !isLast) return notesAfter(stored);
-      return [text === undefined ? stored : { ...stored, entry: withText(stored.entry, text) }, ...notesAfter(stored)];
+    ...older,
+    ...(nearest ? notesAt(0, nearest) : []),
+    ...given.flatMap((stored, index) => {
+      const text = texts.get(index + 1);
+      const isLast = index === given.length - 1;
+      if (text === undefined && mayBeLeftOut(stored.entry) && !isLast) return notesAt(index + 1, stored);
+      return [text === undefined ? stored : { ...stored, entry: withText(stored.entry, text) }, ...notesAt(index + 1, stored)];
     }),
   ];
 }

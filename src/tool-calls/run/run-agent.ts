@@ -6,7 +6,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { TurnOutcome } from '../../contracts/conversation.ts';
 import { AGENT_TOOLS, MAX_AGENT_DEPTH, type Share } from '../../contracts/sub-agent.ts';
 import type { ParentSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
-import type { StoredEntry } from '../../contracts/transcript.ts';
+import { saidIn, type StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import type { SubAgentCalls } from '../dependencies.ts';
 import { sandboxOfTask } from './sub-agent-sandbox.ts';
@@ -151,11 +151,6 @@ async function valueOf({ store }: AgentRun, { conversationId }: ConversationRow,
 }
 
 function lastSaid(entries: StoredEntry[]): string | undefined {
-  const texts = entries.map(({ entry }) => (entry.role === 'assistant' ? textOf(entry.parts) : ''));
+  const texts = entries.map(({ entry }) => (entry.role === 'assistant' ? saidIn(entry).trim() : ''));
   return texts.findLast((text) => text !== '');
-}
-
-function textOf(parts: Extract<StoredEntry['entry'], { role: 'assistant' }>['parts']): string {
-  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-  return texts.join('\n\n').trim();
 }

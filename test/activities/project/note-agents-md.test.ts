@@ -5,6 +5,7 @@ import { failure } from '../../../src/contracts/errors.ts';
 import type { Compaction, ContextSummary, StoredEntry, TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import { toMessages } from '../../../src/models/prompt.ts';
 import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
+import { toJsonText } from '../../../src/store/database/json-text.ts';
 import { silent } from '../../store/support.ts';
 
 const stored = (entry: TranscriptEntry, seq: number): StoredEntry => ({ seq, turnId: 'turn_1', at: '', entry });
@@ -33,7 +34,8 @@ function world({ files = {}, asleep = false, agent = {}, transcript = [result], 
     store: {
       transcript: {
         async append(_conversation, _turn, _step, _key, entry) {
-          entries.push(stored(entry, entries.length + 1));
+          // As Postgres keeps it.
+          entries.push(stored(JSON.parse(toJsonText(entry)) as TranscriptEntry, entries.length + 1));
           return true;
         },
         current: async () => entries,
@@ -87,6 +89,12 @@ test('once for each change and turn; again when a summary has left it out; and i
   files['/home/user/AGENTS.md'] = ' \n';
   expect([await turn('turn_5'), await turn('turn_6')]).toEqual([true, false]);
   expect(notes()).toHaveLength(3);
+});
+
+test('a file with what Postgres does not keep is noted once', async () => {
+  const { turn, notes } = world({ files: { '/home/user/AGENTS.md': 'one\0two' } });
+  expect([await turn('turn_1'), await turn('turn_2')]).toEqual([true, false]);
+  expect(notes()[0]).toContain('one\uFFFDtwo');
 });
 
 test('hostile content is bounded, stays within its note, and a sandbox that fails does not fail the step', async () => {

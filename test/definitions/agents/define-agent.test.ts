@@ -16,3 +16,8 @@ test('a bad one is refused with its id, path, value and fix', () => {
   const wrong = { id: 'fixer', model: 'a/b', tool: ['shell:run'] } as AgentDefinition;
   expect(() => defineAgent(wrong)).toThrow('agent "fixer": tool: this key is not known. Did you mean "tools"?');
 });
+
+test.each(['modelOptions', 'agents', 'requireApproval', 'output'])('a key of %s that would be lost is refused', (key) => {
+  const wrong = { id: 'fixer', model: 'a/b', [key]: JSON.parse('{ "__proto__": true }') as object } as unknown as AgentDefinition;
+  expect(() => defineAgent(wrong)).toThrow(`${key}.__proto__: is no name that a key can have`);
+});

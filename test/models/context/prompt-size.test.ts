@@ -1,3 +1,4 @@
+import type { TakenMedia } from '../../../src/models/media/prompt-media.ts';
 import { promptTokens } from '../../../src/models/context/prompt-size.ts';
 import type { StoredEntry, TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import { compaction } from './transcripts.ts';
@@ -35,4 +36,32 @@ test('after a compaction the estimate is corrected by how far off it was', () =>
 test('an image counts as an image, however large its file is', () => {
   const image: TranscriptEntry = { role: 'user', content: [{ type: 'image', mediaType: 'image/png', data: 'A'.repeat(4_000_000) }] };
   expect(promptTokens(parts([image]))).toBeLessThan(2_000);
+});
+
+test('a file that is no text counts as the line that a prompt has of it, whatever its size', () => {
+  const filesOf = (mediaType: string): TranscriptEntry => ({
+    role: 'user',
+    content: Array.from({ length: 10 }, (_, index) => ({ type: 'file', mediaType, name: `${index}.bin`, blob: `sha256:${'0'.repeat(64)}`, bytes: 1_000_000 })),
+  });
+  const docx = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
+  for (const mediaType of [docx, 'application/zip', 'application/octet-stream', 'audio/mpeg'])
+    expect(promptTokens(parts([filesOf(mediaType)]))).toBeLessThan(3_000);
+  for (const mediaType of ['text/plain', 'application/vnd.ms-excel', 'application/json', 'application/vnd.api+json', 'text/csv'])
+    expect(promptTokens(parts([filesOf(mediaType)]))).toBeGreaterThan(150_000);
+});
+
+test('what the model does not take counts as a line', () => {
+  const blob = `sha256:${'0'.repeat(64)}`;
+  const both: TranscriptEntry = {
+    role: 'user',
+    content: [
+      { type: 'image', mediaType: 'image/png', blob, bytes: 1_000_000 },
+      { type: 'file', mediaType: 'application/pdf', blob, bytes: 3_000_000 },
+    ],
+  };
+  const tokensFor = (takes?: TakenMedia) => promptTokens({ ...parts([called(10), both]), takes });
+  expect(tokensFor()).toBeGreaterThan(101_600);
+  expect(tokensFor({ images: true, documents: ['application/pdf'] })).toBe(tokensFor());
+  expect(tokensFor({ images: true, documents: [] })).toBeLessThan(2_200);
+  expect(tokensFor({ images: false, documents: [] })).toBeLessThan(600);
 });

@@ -1,5 +1,5 @@
 import type { StoredEntry } from '../../../src/contracts/transcript.ts';
-import { readSummary } from '../../../src/models/context/read-summary.ts';
+import { digest, readSummary } from '../../../src/models/context/read-summary.ts';
 import { describeSummary } from '../../../src/models/context/summary-text.ts';
 
 const transcript: StoredEntry[] = [
@@ -40,6 +40,20 @@ test('the constraints of the summary before are kept, whatever the model says', 
   const first = readSummary(ANSWER, source);
   const second = readSummary('## Goal\nPort it.\n## Constraints\n(nothing)', { ...source, previous: first });
   expect(second?.constraints).toEqual(first?.constraints);
+});
+
+test('a quote that is too long for what is left of the room takes no other quote with it', () => {
+  const long = 'x'.repeat(5_000);
+  const entries = [...transcript, { ...transcript[1], seq: 3, entry: { ...transcript[1]?.entry, content: [{ type: 'text', text: long }] } } as StoredEntry];
+  const answer = ANSWER.replace('- "Never', `- ${long}\n- "Never`);
+  const quoted = readSummary(answer, { ...source, transcript: entries, to: 3 })?.constraints.map(({ text }) => text);
+  expect(quoted).toEqual(['Never touch the table "orders"', 'keep Python 3.9', 'All prices are in cents.']);
+});
+
+test('lists of calls in place of summaries do not push out what a model has decided', () => {
+  const first = readSummary('## Goal\nPort it.\n## Decisions\nThe basket goes first.', source);
+  const last = Array.from({ length: 40 }).reduce((previous: typeof first) => digest({ ...source, previous }), first);
+  expect(last?.decisions).toBe('The basket goes first.\nNo model could sum up the steps up to entry 2. Calls in them: files:read (1).');
 });
 
 test('an answer without the form is no summary', () => {

@@ -147,3 +147,18 @@ function idsOf({ content }: ReturnType<typeof promptAt>[number], type: 'tool-cal
 function textOf(messages: ReturnType<typeof promptAt>): string {
   return messages.flatMap(({ role, content }) => (typeof content === 'string' ? [] : content.map((part) => `${role} ${JSON.stringify(part)}`))).join('\n');
 }
+
+test('a summary whose middle is cut does not say that an entry has it', () => {
+  const transcript: StoredEntry[] = ['one', 'two'].map((text, index) => ({
+    seq: index + 1,
+    turnId: 'turn_1',
+    at: '',
+    entry: { role: 'user', content: [{ type: 'text', text: text.repeat(200) }] },
+  }));
+  const summary = { to: 1, by: 'model', goal: 'goal '.repeat(200), constraints: [], decisions: '', files: '', openWork: 'The end.' } as const;
+  const [one, note] = shownEntries(transcript, [compaction(1, 1, { summary: { ...summary, constraints: [] }, cut: { to: 2, characters: 300 } })], RECALL);
+  expect(one?.entry).toMatchObject({
+    content: [{ text: expect.stringContaining('characters left out to save room. Read it with context__recall and {"entry": 1}. …]') }],
+  });
+  expect(note?.entry).toMatchObject({ role: 'note', text: expect.stringMatching(/\[… \d+ characters left out to save room\. …\]\n[^]*The end\.$/) });
+});

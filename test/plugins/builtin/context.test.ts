@@ -19,8 +19,8 @@ const entries: TranscriptEntry[] = [
 const transcript = entries.map((entry, index): StoredEntry => ({ seq: index + 1, turnId: 'turn_1', at: '2027-01-31T09:00:00.000Z', entry }));
 
 /** Calls the tool in a conversation of which only this transcript is known. */
-async function recall(input: Record<string, unknown>): Promise<unknown> {
-  const plugin = createContextPlugin(async (conversationId) => (conversationId === 'conv_1' ? transcript : []));
+async function recall(input: Record<string, unknown>, known = transcript): Promise<unknown> {
+  const plugin = createContextPlugin(async (conversationId) => (conversationId === 'conv_1' ? known : []));
   const [tool] = plugin.tools;
   const given = { offset: 0, characters: 8_000, ...input };
   return await tool?.execute(given, { conversationId: 'conv_1' } as ToolContext);
@@ -48,6 +48,21 @@ test('an entry is read in pieces, and each piece says where the next one begins'
   expect(first.content[0]?.text.split('\n')[0]).toBe('Entry 3 (result of shell:run), characters 0 to 8000 of 20020. Go on with {"entry": 3, "offset": 8000}.');
   const last = await recall({ entry: 3, offset: 20_000 });
   expect(last).toEqual({ content: [{ type: 'text', text: 'Entry 3 (result of shell:run), characters 20000 to 20020 of 20020.\nharbour_port = 4711\n' }] });
+});
+
+test.each(['渡', '🚢', 'a🚢', 'aé渡🚢'])('pieces of %s have all characters, and are never cut as too long a result', async (text) => {
+  const whole = text.repeat(15_000);
+  const known = [{ ...transcript[0], entry: { role: 'user', content: [{ type: 'text', text: whole }] } } as StoredEntry];
+  let read = '';
+  for (let offset: number | undefined = 0; offset !== undefined;) {
+    const { content } = (await recall({ entry: 1, offset, characters: 20_000 }, known)) as { content: { text: string }[] };
+    const [head = '', piece = ''] = content[0]?.text.split('\n') ?? [];
+    expect(Buffer.byteLength(`${head}\n${piece}`)).toBeLessThanOrEqual(32_768);
+    read += piece;
+    const next = /"offset": (\d+)/.exec(head)?.[1];
+    offset = next === undefined ? undefined : Number(next);
+  }
+  expect(read === whole).toBe(true);
 });
 
 test('images come with the entry, calls with their arguments', async () => {

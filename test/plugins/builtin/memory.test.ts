@@ -1,6 +1,7 @@
 import type { Agent } from '../../../src/contracts/agent.ts';
 import type { MemoryChange, MemoryContent, MemoryFiles, MemoryOutcome, MemoryPlace } from '../../../src/contracts/memory/memory.ts';
 import type { ToolContext } from '../../../src/plugins/api/tool-context.ts';
+import { listText } from '../../../src/plugins/builtin/memory/memory-texts.ts';
 import { createMemoryPlugin } from '../../../src/plugins/builtin/memory/memory.ts';
 
 /** The tools of a memory, over files that a test invents. */
@@ -91,6 +92,20 @@ test('a long file is read in pieces that are never cut, and each says where the 
   const lamps = memoryOf({ content: file(`.${'💡'.repeat(4_000)}`) });
   const [piece = ''] = (await lamps.call('read', { path: 'a.md' })).split('\n').slice(-1);
   expect([piece.length, /\p{Cs}/u.test(piece)]).toEqual([7_999, false]);
+});
+
+test.each(['a', '渡'])('a list of as many files as a memory may have names each of them, whatever is in them: %s', async (letter) => {
+  for (const length of [10, 50, 100]) {
+    const files = Array.from({ length: 200 }, (_, index) => ({ ...file(''), path: `${index}_${'a'.repeat(length)}.md`, firstLine: letter.repeat(100) }));
+    const text = listText(files, '');
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(32_768);
+    expect(
+      text
+        .split('\n')
+        .slice(1)
+        .map((line) => line.split(' ')[1]),
+    ).toEqual(files.map(({ path }) => path));
+  }
 });
 
 test('a first line stays within its line and is bounded', async () => {

@@ -62,6 +62,34 @@ test('messages can be left out, but no half of a call, and not the newest one', 
   expect(changed.shown.map(({ seq }) => seq)).toEqual([2, 3, 5]);
 });
 
+test('a summary and a message of the user with the same number are told apart', async () => {
+  const summed = [shown[0], { ...shown[3], seq: 1, entry: { role: 'note', text: 'summary' } }, shown[4]] as StoredEntry[];
+  const ask = (answer: Answer) =>
+    changePrompt(bench([hooked('plugin', 'asking', { one: { answer } })]).hooks, 'step_1', { ...asked, shown: summed }, available);
+  expect((await ask(() => ({}))).shown).toEqual(summed);
+  const { shown: changed } = await ask((value) => {
+    const [one, two, three] = messagesOf(value);
+    return { value: { ...value, messages: [{ ...one, text: 'uno' }, { seq: null, role: 'user', text: 'Hurry.' }, two, three] as never[] } };
+  });
+  expect(changed.map(({ entry }) => entry)).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'uno' }] },
+    { role: 'note', text: 'Hurry.' },
+    { role: 'note', text: 'summary' },
+    summed[2]?.entry,
+  ]);
+});
+
+test('what is put before the newest messages comes after the older ones, which plugins do not see', async () => {
+  const long = { ...shown[0], entry: { role: 'user', content: [{ type: 'text', text: 'x'.repeat(300_000) }] } } as StoredEntry;
+  const hooks = bench([
+    hooked('plugin', 'asking', {
+      one: { answer: (value) => ({ value: { ...value, messages: [{ seq: null, role: 'user', text: 'Hurry.' }, ...messagesOf(value)] } }) },
+    }),
+  ]).hooks;
+  const { shown: changed } = await changePrompt(hooks, 'step_1', { ...asked, shown: [long, ...shown.slice(1)] }, available);
+  expect(changed.map(({ entry }) => entry)).toEqual([long.entry, { role: 'note', text: 'Hurry.' }, ...entries.slice(1)]);
+});
+
 test.each([{}, { instructions: 7, messages: [], tools: [] }])('a prompt that is none changes nothing: %j', async (value) => {
   expect(await prompt(() => ({ value: value as JsonObject }))).toEqual(asked);
 });

@@ -2,7 +2,9 @@ import { type MemoryContent, type MemoryFile, MEMORY_LIMITS, type MemoryScope, t
 
 /** Characters that a file is read in at most at once, so that a result is never cut. */
 export const MOST_CHARACTERS = 8_000;
-const FIRST_LINE = 80;
+/** Characters of first lines, from one try to the next, until a list has so many bytes at most: the middle of a longer one would be cut, with the names of files. */
+const FIRST_LINES = [80, 40, 20, 10, 0];
+const MOST_BYTES = 30_000;
 
 const SHARED: Record<MemoryScope, string> = {
   user: 'all conversations with this user',
@@ -26,10 +28,13 @@ export function listText(files: MemoryFile[], prefix: string): string {
   if (files.length === 0) return prefix === '' ? 'The memory has no files yet.' : `No file of the memory begins with "${prefix}".`;
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const head = prefix === '' ? `${files.length} of ${MEMORY_LIMITS.files} files, ${bytes} of ${MEMORY_LIMITS.bytes} bytes. ` : '';
-  const lines = files.map(
-    ({ path, version, bytes: size, firstLine }) => `- ${path} (version ${version}, ${size} bytes): ${JSON.stringify(firstLine.slice(0, FIRST_LINE))}`,
-  );
-  return `${head}${DATA}\n${lines.join('\n')}`;
+  const texts = FIRST_LINES.map((characters) => `${head}${DATA}\n${files.map((file) => lineOf(file, characters)).join('\n')}`);
+  return texts.find((text) => Buffer.byteLength(text) <= MOST_BYTES) ?? texts.at(-1) ?? '';
+}
+
+function lineOf({ path, version, bytes, firstLine }: MemoryFile, characters: number): string {
+  const line = characters === 0 ? '' : `: ${JSON.stringify(firstLine.slice(0, characters))}`;
+  return `- ${path} (version ${version}, ${bytes} bytes)${line}`;
 }
 
 /** A piece of a file, after a line that says what it is. */

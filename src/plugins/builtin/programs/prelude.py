@@ -64,7 +64,9 @@ def write_atomically(path: str, data: bytes) -> None:
             raise Refusal(f'{path}: is a directory')
         os.makedirs(os.path.dirname(target), exist_ok=True)
         mode = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o644
-        beside = os.path.join(os.path.dirname(target), f'.{os.path.basename(target)[:200]}.new{os.getpid()}')
+        # Of names, the file system counts the bytes.
+        name = os.fsencode(os.path.basename(target))[:200].decode(errors='ignore')
+        beside = os.path.join(os.path.dirname(target), f'.{name}.new{os.getpid()}')
         try:
             with open(beside, 'wb') as file:
                 file.write(data)
@@ -117,6 +119,9 @@ def run(program: str) -> None:
         result = {'ok': namespace['main'](parse(sys.stdin.read()))}
     except Refusal as refusal:
         result = {'problem': str(refusal)}
+    except ValueError as error:
+        # Code may give a path with NUL, or half a character, which no file can have.
+        result = {'problem': f'the arguments cannot be used: {error}'}
     print(render(result), flush=True)
     os._exit(0)
 

@@ -90,3 +90,29 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_the_link_to_it(tmp_path: Pat
     assert (link.is_symlink(), file.read_bytes(), file.stat().st_mode & 0o777, os.listdir(file.parent)) == (True, b'new', 0o755, ['run.sh'])
     with pytest.raises(prelude.Refusal, match=r': is a directory$'):
         prelude.write_atomically(str(tmp_path), b'')
+
+
+@pytest.mark.parametrize('name', ['x' * 255, '渡' * 85, '🚢' * 63 + 'abc', '渡' * 83])
+def test_a_name_may_be_as_long_as_the_file_system_allows(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    for data in (b'one', b'two'):
+        prelude.write_atomically(str(path), data)
+        assert path.read_bytes() == data
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    ('program', 'arguments', 'problem'),
+    [
+        ('files_read', {'path': 'a\0b', 'offsetLines': 0, 'limitLines': 1}, 'embedded null'),
+        ('files_list', {'path': 'a\0b', 'recursive': False}, 'embedded null'),
+        ('files_write', {'path': 'a\0b', 'content': ''}, 'embedded null'),
+        ('files_write', {'path': 'a', 'content': '\ud83d'}, 'surrogates not allowed'),
+        ('files_edit', {'path': 'a', 'oldText': 'a', 'newText': '\ud83d'}, 'surrogates not allowed'),
+    ],
+)
+def test_arguments_that_no_file_can_have_are_refused(program: str, arguments: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    text = (PROGRAMS / f'{program}.py').read_text()
+    answer = run(text, {**arguments, 'path': str(tmp_path / arguments['path'])})
+    assert answer == {'problem': answer['problem']}
+    assert problem in answer['problem']
