@@ -39,12 +39,16 @@ export function alertsOf(given: unknown): PluginAlert[] {
 
 /** The first problem of the details of a definition; undefined if they are valid. */
 export function problemOfDetails(given: Partial<PluginDetails>): string | undefined {
-  const { environment = [], configSchema, brief = '', dependencies = [], requireApproval } = given;
+  const { environment = [], configSchema, dependencies = [] } = given;
   if (!Array.isArray(environment) || !environment.every(isVariable)) {
     return '"environment" is not a list of { name, required }';
   }
   if (configSchema !== undefined && configSchema['type'] !== 'object') return '"configSchema" is not the JSON Schema of an object ("type": "object")';
   if (!Array.isArray(dependencies) || !dependencies.every((id) => typeof id === 'string')) return '"dependencies" is not a list of plugin ids';
+  return problemOfTypes(given);
+}
+
+function problemOfTypes({ brief = '', requireApproval, ...given }: Partial<PluginDetails>): string | undefined {
   if (typeof brief !== 'string') return '"brief" is not a text';
   if (typeof (requireApproval ?? false) !== 'boolean') return '"requireApproval" is neither true nor false';
   const hook = HOOKS.find((name) => given[name] !== undefined && typeof given[name] !== 'function');

@@ -29,7 +29,9 @@ const CAPABILITIES: Record<string, Capability> = {
     return answerOf(await context.fetch(url, { ...request, signal: context.signal }));
   }),
   readFile: capability([path], async ({ permissions }, wanted) => (await readWithin(permissions.fs ?? [], wanted)).toString()),
-  send: capability([z.union([text, z.looseObject({ type: z.string() })], { error: 'give a text, or a part with its type' })], ({ context }, part) => context.send(part as Parameters<ToolContext['send']>[0])),
+  send: capability([z.union([text, z.looseObject({ type: z.string() })], { error: 'give a text, or a part with its type' })], ({ context }, part) =>
+    context.send(part as Parameters<ToolContext['send']>[0]),
+  ),
   message: capability([], ({ context }) => context.message()),
   note: capability([text, optional(z.object({ wake: optional(z.boolean()) }))], ({ context }, said, options) => context.note(said, present(options ?? {}))),
   'store.get': capability([text, scope], async ({ context: { store } }, key, within) => wrapped(await store.get(key, within))),

@@ -1,3 +1,4 @@
+import { deferred } from '../../../src/common/deferred.ts';
 import { contextOf, openWorkbench, problemOf, run, sourceOf, type Workbench } from './support.ts';
 
 let bench: Workbench;
@@ -56,6 +57,35 @@ test('code that a cancellation runs does not keep what was sent after it from be
   const other = run(plugin, 'other', {}, contextOf('conv-2'));
   expect([await trapped, await other]).toEqual(['stopped', 1]);
   expect(bench.logged.filter((line) => line.includes('unhandled'))).toEqual([]);
+});
+
+test('a call has few files at a time in the memory of the worker, and waits for the others', async () => {
+  const ask = `const asked = Array.from({ length: 20 }, (_, index) => context.files.get('f' + index));`;
+  const plugin = await bench.load(
+    'files',
+    sourceOf('files', {
+      all: `${ask} await context.store.get('k'); context.heartbeat('asked'); const all = await Promise.all(asked); return all.map(([byte]) => byte)`,
+      leave: `${ask} for (const each of asked) each.catch(() => {}); await context.store.get('k'); return 'left'`,
+      next: `return 'next'`,
+    }),
+  );
+  let [gate, begun, open, most] = [deferred<void>(), 0, 0, 0];
+  const get = async (path: string): Promise<Uint8Array> => {
+    begun += 1;
+    most = Math.max(most, (open += 1));
+    await gate.promise;
+    open -= 1;
+    return new Uint8Array([Number(path.slice(1))]);
+  };
+  const files = { get, put: async () => '' };
+  const all = run(plugin, 'all', {}, contextOf('conv-1', { files, heartbeat: () => gate.resolve() }));
+  expect(await all).toEqual(Array.from({ length: 20 }, (_, index) => index));
+  expect(most).toBe(4);
+  [gate, begun] = [deferred<void>(), 0];
+  expect(await run(plugin, 'leave', {}, contextOf('conv-1', { files }))).toBe('left');
+  gate.resolve();
+  expect(await run(plugin, 'next')).toBe('next');
+  expect(begun).toBe(4);
 });
 
 test('a plugin gives its tools no fields that Longshore sets', async () => {

@@ -47,7 +47,7 @@ export interface Globals {
   /** The global names of one compartment besides those of the language. Other names do not exist in it. */
   names: Record<string, unknown>;
   /** Ends its timers, which would keep the compartment in memory. None is started after this. */
-  end(): void;
+  end: () => void;
 }
 
 export function createGlobals(grants: Grants, outside: Outside): Globals {
@@ -100,7 +100,7 @@ function createTimers(outside: Outside): Globals {
   };
   const end = (): void => {
     open = false;
-    for (const id of [...timers.keys()]) stop(id);
+    for (const id of timers.keys()) stop(id);
   };
   return { names, end };
 }

@@ -154,19 +154,25 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
 async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<Json> {
   // It must run in at least one compartment, so that the plugin can refuse. A plugin that was never loaded has nothing to unload.
   if (all().length === 0 && target.hook !== 'unload') await home?.().loaded;
-  let first: Json | undefined;
-  const done = new Set<Realm>();
-  // One that is made meanwhile begins with the former state, so it has its turn as well.
-  for (let next: Realm | undefined; (next = all().find((realm) => !done.has(realm)));) {
-    done.add(next);
-    if (!(await hasLoaded(next))) continue;
-    const value = await runHook(next, target, args);
-    first ??= value;
-  }
+  const first = await runInAll(all, target, args);
   if (target.hook === 'load') host = args;
   const [scope, config = {}] = args;
   // A compartment that is made later starts with the current configuration.
   if (target.hook === 'updateConfig' && scope === 'self' && host) host = [{ ...(host[0] as JsonObject), config }];
+  return first;
+}
+
+async function runInAll(all: Compartments['all'], target: { hook: string }, args: Json[]): Promise<Json> {
+  let first: Json | undefined;
+  const done = new Set<Realm>();
+  const next = (): Realm | undefined => all().find((realm) => !done.has(realm));
+  // One that is made meanwhile begins with the former state, so it has its turn as well.
+  for (let realm = next(); realm; realm = next()) {
+    done.add(realm);
+    if (!(await hasLoaded(realm))) continue;
+    const value = await runHook(realm, target, args);
+    first ??= value;
+  }
   return first ?? null;
 }
 
