@@ -59,7 +59,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
     if (message.type === 'begun') return calls.hasBegun(message.id);
     if (message.type === 'done' || message.type === 'failed') answers.answered();
     if (message.type === 'done') calls.finish(message.id, () => message.value);
-    if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
+    if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message, 'compartment'));
     if (message.type === 'ask') {
       // A call that asks has begun, whatever else the process reports.
       calls.hasBegun(message.call);
@@ -157,6 +157,6 @@ export function factsOf({ conversationId, userId, tenantId, agentId, turnId, cal
   return { conversationId, userId, tenantId, agentId, turnId, callId, env: { ...env }, config };
 }
 
-export function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
-  return problems === undefined ? new Error(explain(message)) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
+export function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>, where: 'compartment' | 'sandbox'): Error {
+  return problems === undefined ? new Error(explain(message, where)) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
 }

@@ -28,6 +28,14 @@ test('what is too long for a line is refused by its bytes, and costs no process'
   expect(await run(plugin, 'count')).toBe(2);
 });
 
+test('a name that a compartment does not have is said with what to use instead, also during a call', async () => {
+  const plugin = await bench.load('absent', sourceOf('absent', { clone: 'return structuredClone(input)', own: 'return (undefined as any)(1)' }));
+  expect(await problemOf(run(plugin, 'clone'))).toBe(
+    'structuredClone is not a function; structuredClone does not exist in a compartment, use JSON.parse(JSON.stringify(value))',
+  );
+  expect(await problemOf(run(plugin, 'own'))).not.toContain('compartment');
+});
+
 test('a call that throws what cannot be read fails at once', async () => {
   const plugin = await bench.load(
     'unreadable',
