@@ -37,7 +37,7 @@ async function start(source: string): Promise<PluginProcess> {
   scripts += 1;
   const path = join(directory, `hostile-${scripts}.cjs`);
   await writeFile(path, PRELUDE + source);
-  const made = startPluginProcess(fence, { path, directory: join(directory, 'empty'), [Symbol.asyncDispose]: async () => undefined });
+  const made = startPluginProcess(fence, { path, directory: join(directory, 'empty') });
   started.push(made);
   return made;
 }
