@@ -25,7 +25,8 @@ const DEEPEST = 200;
 const LARGEST = 1024 * 1024;
 /** Characters of a regular expression. To compile a longer one can crash the process (V8 overflows its stack), or block a thread that cannot be ended then. */
 const LONGEST_PATTERN = 10_000;
-const DYNAMIC = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
+/** With `$async`, which no draft has, Ajv's checks return promises: every value would pass, and a promise that nothing awaits would end the worker. */
+const DYNAMIC = ['$async', '$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
 
 /**
  * Estimates the cost of a schema without evaluating it.
