@@ -80,6 +80,14 @@ test.each<JsonObject>([
   ]);
 });
 
+test.each<JsonObject>([
+  { type: 'object', properties: { a: { anyOf: [{ type: 'string' }], nullable: true } } },
+  { type: 'object', properties: { a: { type: ['null', 'string'], nullable: false } } },
+])('a nullable of OpenAPI that does not fit the type makes no schema unusable: %j', async (schema) => {
+  await compile('weather', 'lookup', 'parameters', schema).compiled();
+  expect([await problems(schema, { a: 'b' }), await problems(schema, { a: 1 })]).toEqual([[], [expect.stringMatching(/^\/a: /)]]);
+});
+
 test('two tools may use one $id', () => {
   const schema = { $id: 'https://example.com/place', type: 'object' };
   expect([problems(schema, {}), problems(schema, {})]).toEqual([[], []]);
