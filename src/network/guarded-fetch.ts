@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
 import type { Agent, Response as UndiciResponse } from 'undici';
 import { abortAfter } from '../common/abort-after.ts';
+import { createSlots, type Slots } from '../common/slots.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import { createAddressPolicy, oddityOfHost, oddityOfWritten, refused, type AddressPolicy, type AddressPolicyOptions } from './address-policy.ts';
 
@@ -12,6 +13,8 @@ export interface GuardedFetchOptions extends AddressPolicyOptions {
   timeoutMs?: number;
   /** Size limit of a request's and of a response's body, after decompression. Default 10 MB. */
   maxBytes?: number;
+  /** Most answers of more than 1 MB that are read at the same time; others wait with what they have of theirs. Default 16. */
+  largeAtOnce?: number;
   /** `dropped`: the caller needs only status and headers. The body is read as far as the limits let it, so that the connection can be used again, and dropped. */
   answers?: 'read' | 'dropped';
 }
@@ -26,6 +29,9 @@ export interface GuardedFetch extends AsyncDisposable {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
+/** Answers lie in memory until they are complete, and a server may take its time with the last byte of each. Longer ones are read in turns. */
+const SMALL_BYTES = 1024 * 1024;
+const LARGE_AT_ONCE = 16;
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** These headers choose the server behind a shared address, the framing or a proxy; a caller must not choose them. */
@@ -44,7 +50,8 @@ interface Hop {
  * so that a name whose address changes in between has no effect; every redirect is checked like a first request.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES, answers = 'read' } = options;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES, largeAtOnce = LARGE_AT_ONCE, answers = 'read' } = options;
+  const large = createSlots(largeAtOnce);
   // In lower case, as in URLs.
   const hosts = options.hosts.map((host) => host.toLowerCase());
   const policy = createAddressPolicy(options);
@@ -59,7 +66,8 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         await checkStatus(response, hop.url);
         if (answers === 'dropped') return await dropBody(response, maxBytes);
         const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
-        if (location === null || init.redirect === 'manual') return await readAll(response, hop.url, maxBytes, redirects > 0);
+        const isLast = location === null || init.redirect === 'manual';
+        if (isLast) return await readAll(response, hop.url, redirects > 0, { maxBytes, large, signal });
         await response.body?.cancel();
         if (init.redirect === 'error') throw refused(hop.url.href, `it redirects to ${location.slice(0, 200)}, and the caller does not allow redirects`);
         if (redirects >= MAX_REDIRECTS) throw refused(hop.url.href, `more than ${MAX_REDIRECTS} redirects`);
@@ -167,26 +175,41 @@ async function checkStatus({ status, body }: UndiciResponse, { origin }: URL): P
   throw failure('NETWORK_FAILED', { target: origin, problem: `its answer has the status ${status}, which HTTP does not have` });
 }
 
-async function readAll(response: UndiciResponse, url: URL, maxBytes: number, redirected: boolean): Promise<Response> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length;
-      if (size > maxBytes) throw refused(url.href, `its answer has more than ${maxBytes} bytes`);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw asFailure(url, error);
-  }
+interface Reading {
+  maxBytes: number;
+  large: Slots;
+  signal: AbortSignal;
+}
+
+async function readAll(response: UndiciResponse, url: URL, redirected: boolean, reading: Reading): Promise<Response> {
+  const body = await readBody(response, url, reading);
   const { status, statusText } = response;
   const headers = new Headers([...response.headers]);
   // The body is already decompressed.
   headers.delete('content-encoding');
   headers.delete('content-length');
   const bodyless = status === 204 || status === 205 || status === 304;
-  const answer = new Response(bodyless ? null : Buffer.concat(chunks), { status, statusText, headers });
+  const answer = new Response(bodyless ? null : body, { status, statusText, headers });
   return Object.defineProperties(answer, { url: { value: url.href }, redirected: { value: redirected } });
+}
+
+async function readBody(response: UndiciResponse, url: URL, { maxBytes, large, signal }: Reading): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let giveBack: (() => void) | undefined;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > maxBytes) throw refused(url.href, `its answer has more than ${maxBytes} bytes`);
+      chunks.push(chunk);
+      if (size > SMALL_BYTES) giveBack ??= await large.take(signal);
+    }
+    return Buffer.concat(chunks);
+  } catch (error) {
+    throw asFailure(url, error);
+  } finally {
+    giveBack?.();
+  }
 }
 
 async function dropBody(response: UndiciResponse, maxBytes: number): Promise<Response> {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { deferred } from '../../src/common/deferred.ts';
 import { createAddressPolicy, oddityOfHost } from '../../src/network/address-policy.ts';
 import { createGuardedFetch, type GuardedFetchOptions } from '../../src/network/guarded-fetch.ts';
 
@@ -88,6 +89,29 @@ describe('requests', () => {
       `http://good.example:${port}/path`,
     ]);
     expect(seen[0]!.headers).toMatchObject({ host: `good.example:${port}`, 'x-own': 'yes', 'content-type': 'text/plain;charset=UTF-8' });
+  });
+
+  test('of the answers that are large only some are in memory at a time, and small ones do not wait for them', async () => {
+    const release = deferred<undefined>();
+    let written = 0;
+    const first = deferred<undefined>();
+    answer = (request, response) => {
+      if (request.url === '/small') return response.end('small');
+      return response.write(Buffer.alloc(40_000_000), () => {
+        written += 1;
+        first.resolve(undefined);
+        void release.promise.then(() => response.end());
+      });
+    };
+    const fetch = guarded({ largeAtOnce: 1, maxBytes: 50_000_000 });
+    const large = Promise.all([1, 2].map(async () => (await (await fetch(`http://good.example:${port}/large`)).arrayBuffer()).byteLength));
+    large.catch(() => undefined);
+    await first.promise;
+    // One after the other, which takes longer than the second large one would.
+    for (let asked = 0; asked < 300; asked += 1) expect(await (await fetch(`http://good.example:${port}/small`)).text()).toBe('small');
+    expect(written).toBe(1);
+    release.resolve(undefined);
+    expect(await large).toEqual([40_000_000, 40_000_000]);
   });
 
   test.each(['read', 'dropped'] as const)('an answer whose status no response can have is a failed request (%s)', async (answers) => {

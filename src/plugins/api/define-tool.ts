@@ -5,10 +5,10 @@ import { misspeltOf, readable, shownId } from './read-plugin-definition.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const TOOL_KEYS =
-  'id description parameters kind annotations timeoutMs isolation permissions resultSchema visibility brief requireApproval summarize execute metadata'.split(
-    ' ',
-  );
+/** The fields of a tool that are data and that its author may set. */
+export const TOOL_DATA =
+  'id description parameters kind annotations timeoutMs isolation permissions resultSchema visibility brief requireApproval metadata'.split(' ');
+const TOOL_KEYS = [...TOOL_DATA, 'summarize', 'execute'];
 
 /**
  * Makes a tool from its definition. Parameters are a zod object or a JSON Schema of an object; with zod, `execute` gets the parsed input (defaults filled in).

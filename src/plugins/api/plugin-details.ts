@@ -1,4 +1,4 @@
-import type { PluginAlert, PluginDetails } from './plugin.ts';
+import type { PluginAlert, PluginDetails, Variable } from './plugin.ts';
 
 /** The dialect of plugins that name none. */
 export const NATIVE_DIALECT = 'longshore';
@@ -39,13 +39,23 @@ export function alertsOf(given: unknown): PluginAlert[] {
 
 /** The first problem of the details of a definition; undefined if they are valid. */
 export function problemOfDetails(given: Partial<PluginDetails>): string | undefined {
-  const { environment = [], configSchema, brief = '', dependencies = [] } = given;
-  if (!Array.isArray(environment) || !environment.every((variable) => VARIABLE.test(variable?.name) && typeof variable.required === 'boolean')) {
+  const { environment = [], configSchema, dependencies = [] } = given;
+  if (!Array.isArray(environment) || !environment.every(isVariable)) {
     return '"environment" is not a list of { name, required }';
   }
   if (configSchema !== undefined && configSchema['type'] !== 'object') return '"configSchema" is not the JSON Schema of an object ("type": "object")';
   if (!Array.isArray(dependencies) || !dependencies.every((id) => typeof id === 'string')) return '"dependencies" is not a list of plugin ids';
+  return problemOfTypes(given);
+}
+
+function problemOfTypes({ brief = '', requireApproval, ...given }: Partial<PluginDetails>): string | undefined {
   if (typeof brief !== 'string') return '"brief" is not a text';
+  if (typeof (requireApproval ?? false) !== 'boolean') return '"requireApproval" is neither true nor false';
   const hook = HOOKS.find((name) => given[name] !== undefined && typeof given[name] !== 'function');
   return hook && `"${hook}" is not a function`;
+}
+
+/** Without a look at the type, the pattern would also accept a list with one name. */
+function isVariable(variable: Variable | null): boolean {
+  return typeof variable?.name === 'string' && VARIABLE.test(variable.name) && typeof variable.required === 'boolean';
 }

@@ -1,7 +1,7 @@
 import { LONGEST_TIMER_MS } from '../../common/longest-timer.ts';
 import { NATIVE_DIALECT, VARIABLE } from './plugin-details.ts';
 import { shownId } from './read-plugin-definition.ts';
-import type { Permissions, Tool, ToolKind } from './tool.ts';
+import type { Permissions, Tool, ToolAnnotations, ToolKind } from './tool.ts';
 
 const TOOL_ID = /^[A-Za-z0-9_.-]{1,80}$/;
 
@@ -41,11 +41,20 @@ const CHECKS: [problem: string, holds: (tool: Partial<Tool>) => boolean][] = [
   ['has the isolation own, which only Longshore can give', ({ isolation, ownSandbox }) => isolation !== 'own' || typeof ownSandbox?.open === 'function'],
   ['has a kind that is none of tool, agent, behavior and multimodal_agent', ({ kind = 'tool' }) => Object.hasOwn(KINDS, kind)],
   ['has a visibility that is none of visible, deferred and hidden', ({ visibility = 'visible' }) => ['visible', 'deferred', 'hidden'].includes(visibility)],
+  ['has a brief that is not a text', ({ brief }) => typeof (brief ?? '') === 'string'],
+  ['has a requireApproval that is neither true nor false', ({ requireApproval }) => typeof (requireApproval ?? false) === 'boolean'],
+  ['has annotations that are not usable; the title is a text, and the hints are true or false', ({ annotations = {} }) => areHints(annotations)],
   [
     'has permissions that are not usable; network takes exact host names, env names of variables, fs absolute paths, time and random true or false, and there are no others',
     ({ permissions = {} }) => areUsable(permissions) && areKnown(permissions),
   ],
 ];
+
+function areHints(annotations: ToolAnnotations): boolean {
+  const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations;
+  const hints = [readOnlyHint, destructiveHint, idempotentHint, openWorldHint];
+  return typeof (title ?? '') === 'string' && hints.every((hint) => typeof (hint ?? false) === 'boolean');
+}
 
 export const HOST_NAME = /^(?=.{1,253}(:|$))[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:\d{1,5})?$/i;
 

@@ -11,7 +11,7 @@ export interface CallUnderWay {
   permissions: Permissions;
 }
 
-type Capability = (args: Json[], caller: CallUnderWay) => Promise<unknown>;
+type Capability = (args: Json[], caller: CallUnderWay, name: string) => Promise<unknown>;
 
 const MAX_TEXT = 1_000_000;
 /** JSON has no undefined: an omitted value arrives as null. */
@@ -29,7 +29,9 @@ const CAPABILITIES: Record<string, Capability> = {
     return answerOf(await context.fetch(url, { ...request, signal: context.signal }));
   }),
   readFile: capability([path], async ({ permissions }, wanted) => (await readWithin(permissions.fs ?? [], wanted)).toString()),
-  send: capability([z.union([text, z.looseObject({ type: z.string() })])], ({ context }, part) => context.send(part as Parameters<ToolContext['send']>[0])),
+  send: capability([z.union([text, z.looseObject({ type: z.string() })], { error: 'give a text, or a part with its type' })], ({ context }, part) =>
+    context.send(part as Parameters<ToolContext['send']>[0]),
+  ),
   message: capability([], ({ context }) => context.message()),
   note: capability([text, optional(z.object({ wake: optional(z.boolean()) }))], ({ context }, said, options) => context.note(said, present(options ?? {}))),
   'store.get': capability([text, scope], async ({ context: { store } }, key, within) => wrapped(await store.get(key, within))),
@@ -67,7 +69,7 @@ const CAPABILITIES: Record<string, Capability> = {
 export async function useCapability(what: string, args: Json[], caller: CallUnderWay): Promise<Json> {
   const use = Object.hasOwn(CAPABILITIES, what) ? CAPABILITIES[what] : undefined;
   if (!use) throw failure('INVALID_ARGUMENT', { what: what.slice(0, 40), problem: 'there is no such capability', fix: 'See docs/guides/plugins.md' });
-  return ((await use(args, caller)) ?? null) as Json;
+  return ((await use(args, caller, what)) ?? null) as Json;
 }
 
 /** Checks the arguments against the types first; the callback receives the parsed values. */
@@ -75,12 +77,13 @@ function capability<Types extends z.ZodType[]>(
   types: [...Types],
   use: (caller: CallUnderWay, ...args: { [Index in keyof Types]: z.output<Types[Index]> }) => Promise<unknown>,
 ): Capability {
-  return async (args, caller) => {
+  return async (args, caller, name) => {
     const parsed = types.map((type, index) => {
       const result = type.safeParse(args[index]);
       if (result.success) return result.data;
-      const problem = result.error.issues[0]?.message ?? 'not usable';
-      throw failure('INVALID_ARGUMENT', { what: `Argument ${index + 1}`, problem, fix: 'See docs/guides/plugins.md' });
+      const { path: within = [], message: problem = 'not usable' } = result.error.issues[0] ?? {};
+      const what = [`Argument ${index + 1} of ${name}`, ...within.map(String)].join('/');
+      throw failure('INVALID_ARGUMENT', { what: what.slice(0, 200), problem, fix: 'See docs/guides/tools.md' });
     });
     return use(caller, ...(parsed as { [Index in keyof Types]: z.output<Types[Index]> }));
   };
@@ -99,7 +102,8 @@ function requestOf() {
 
 function sourceOf() {
   const bytes = z.object({ bytesBase64: z.string(), name: path });
-  return z.union([z.strictObject({ url: text }), z.strictObject({ hostPath: path }), bytes]).transform((source) => {
+  const error = 'give { url }, { hostPath }, or { bytes, name } with bytes in a Uint8Array or ArrayBuffer';
+  return z.union([z.strictObject({ url: text }), z.strictObject({ hostPath: path }), bytes], { error }).transform((source) => {
     return 'bytesBase64' in source ? { bytes: new Uint8Array(Buffer.from(source.bytesBase64, 'base64')), name: source.name } : source;
   });
 }

@@ -70,7 +70,8 @@ export interface Description {
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 /** Most characters of a message without an answer; the rest is cut off. */
 export const MAX_TOLD = 4_000;
-const MAX_TEXT = 100_000;
+/** Most characters of the message of a call that failed. */
+export const MAX_FAILED = 100_000;
 
 /** Reads a line of a plugin's process; undefined for anything that is not one of the messages. */
 export function readFromGuest(line: string): FromGuest | undefined {
@@ -87,7 +88,7 @@ const READERS: Record<string, (message: JsonObject) => FromGuest | undefined> = 
   done: ({ id, value }) => (isId(id) && value !== undefined ? { type: 'done', id, value } : undefined),
   failed({ id, message, problems }) {
     if (!isId(id) || typeof message !== 'string') return undefined;
-    return { type: 'failed', id, message: message.slice(0, MAX_TEXT), ...(typeof problems === 'string' && { problems: problems.slice(0, MAX_TEXT) }) };
+    return { type: 'failed', id, message: message.slice(0, MAX_FAILED), ...(typeof problems === 'string' && { problems: problems.slice(0, MAX_FAILED) }) };
   },
   ask: ({ id, call, what, args }) =>
     isId(id) && isId(call) && typeof what === 'string' && Array.isArray(args) ? { type: 'ask', id, call, what, args } : undefined,

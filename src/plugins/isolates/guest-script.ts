@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,8 @@ export interface GuestScript extends AsyncDisposable {
   path: string;
   /** An empty directory to run it in. */
   directory: string;
+  /** False when they were removed: systems remove from their directory for temporary files what was not used for some days. */
+  isThere(): Promise<boolean>;
 }
 
 const SOURCE = fileURLToPath(new URL(`./guest/guest${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
@@ -32,9 +34,18 @@ async function putInPlace(place: string, program: Buffer): Promise<GuestScript> 
     () => true,
     () => false,
   );
-  if (!isMoved && !(await isOurs(shared, program))) return { path, directory, [Symbol.asyncDispose]: remove };
+  if (!isMoved && !(await isOurs(shared, program))) return { ...scriptIn(own), [Symbol.asyncDispose]: remove };
   if (!isMoved) await remove();
-  return { ...partsOf(shared), [Symbol.asyncDispose]: async () => undefined };
+  return { ...scriptIn(shared), [Symbol.asyncDispose]: async () => undefined };
+}
+
+function scriptIn(root: string): Omit<GuestScript, typeof Symbol.asyncDispose> {
+  const parts = partsOf(root);
+  const isThere = async (): Promise<boolean> => {
+    const found = await Promise.all([parts.path, parts.directory].map((path) => access(path).catch((error: NodeJS.ErrnoException) => error.code)));
+    return !found.includes('ENOENT');
+  };
+  return { ...parts, isThere };
 }
 
 function partsOf(root: string): Pick<GuestScript, 'path' | 'directory'> {

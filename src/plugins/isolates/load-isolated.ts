@@ -2,6 +2,7 @@ import { failure } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { Logger } from '../../platform/log.ts';
 import { definePlugin, type Permissions, type Plugin, type PluginDefinition, type Tool, type ToolContext } from '../api/define-plugin.ts';
+import { TOOL_DATA } from '../api/define-tool.ts';
 import { alertsOf, NATIVE_DIALECT } from '../api/plugin-details.ts';
 import type { PluginConversation, PluginDetails, PluginHost } from '../api/plugin.ts';
 import type { CodeOptions } from '../dialects/shared/plugin-dialect.ts';
@@ -208,7 +209,13 @@ function toolOf(pluginId: string, described: JsonObject, { isolate, settle, code
   };
   // The plugin chooses where the tool runs only between these two, which are both isolated.
   const isolation = described['isolation'] === 'container' ? 'container' : 'compartment';
-  return { ...(described as unknown as Tool), ...settled, permissions, isolation, execute: isolation === 'container' ? inSandbox : inCompartment };
+  const execute = isolation === 'container' ? inSandbox : inCompartment;
+  return { ...dataOf(described), ...settled, permissions, isolation, execute };
+}
+
+/** What its author may say of a tool. Longshore sets the other fields, such as the part that a tool takes in steps; code behind a fence must not. */
+function dataOf(described: JsonObject): Omit<Tool, 'permissions' | 'isolation' | 'execute'> {
+  return Object.fromEntries(Object.entries(described).filter(([name]) => TOOL_DATA.includes(name))) as unknown as Tool;
 }
 
 /** Functions of the plugin itself. */

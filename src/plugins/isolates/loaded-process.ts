@@ -1,3 +1,4 @@
+import { createSlots, type Slots } from '../../common/slots.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { Logger } from '../../platform/log.ts';
@@ -43,6 +44,9 @@ const LOAD_TIMEOUT_MS = 10_000;
 const MAX_ASKS = 256;
 /** Characters of the requests that are under way. */
 const MAX_ASKED = 64 * 1024 * 1024;
+/** Requests with whole files, which lie in the memory of the worker. A call does a few at a time, and the others wait for these. */
+const WITH_FILES = new Set(['files.get', 'files.put', 'readFile']);
+const FILES_AT_ONCE = 4;
 
 /** Exchanges messages with a process about its calls. When the process ends, every call under way fails with the reason. */
 export function speakWith(process: PluginProcess, { plugin, limits, log }: { plugin: string; limits: ProcessLimits; log: Logger }): LoadedProcess {
@@ -55,7 +59,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
     if (message.type === 'begun') return calls.hasBegun(message.id);
     if (message.type === 'done' || message.type === 'failed') answers.answered();
     if (message.type === 'done') calls.finish(message.id, () => message.value);
-    if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message));
+    if (message.type === 'failed') calls.finish(message.id, (name) => errorOf(name, message, 'compartment'));
     if (message.type === 'ask') {
       // A call that asks has begun, whatever else the process reports.
       calls.hasBegun(message.call);
@@ -104,22 +108,39 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
 function createServant(process: PluginProcess, calls: Calls): (question: Extract<FromGuest, { type: 'ask' }>, length: number) => Promise<void> {
   let asks = 0;
   let asked = 0;
+  const files = new WeakMap<CallUnderWay, Slots>();
+  const slotOf = async (what: string, caller: CallUnderWay): Promise<(() => void) | undefined> => {
+    if (!WITH_FILES.has(what)) return undefined;
+    const slots = files.get(caller) ?? createSlots(FILES_AT_ONCE);
+    files.set(caller, slots);
+    return slots.take(caller.context.signal);
+  };
   return async ({ id, call, what, args }, length) => {
     asks += 1;
     asked += length;
+    let giveBack: (() => void) | undefined;
     try {
-      const caller = calls.callerOf(call);
-      if (!caller) throw new Error(`${what.slice(0, 40)} was used by a call that is not running`);
+      const caller = callerOf(calls, call, what);
       if (asks > MAX_ASKS) throw new Error(`more than ${MAX_ASKS} requests to the worker at a time`);
       if (asked > MAX_ASKED) throw new Error(`more than ${MAX_ASKED} characters of requests to the worker at a time`);
+      giveBack = await slotOf(what, caller);
+      // It may have ended while it waited.
+      if (giveBack) callerOf(calls, call, what);
       process.send({ type: 'answer', id, value: await useCapability(what, args, caller) });
     } catch (error) {
       process.send({ type: 'refuse', id, message: (error as Partial<Error> | undefined)?.message ?? String(error) });
     } finally {
+      giveBack?.();
       asks -= 1;
       asked -= length;
     }
   };
+}
+
+function callerOf(calls: Calls, call: number, what: string): CallUnderWay {
+  const caller = calls.callerOf(call);
+  if (caller) return caller;
+  throw new Error(`${what.slice(0, 40)} was used by a call that is not running`);
 }
 
 function write({ call, what, text }: Extract<FromGuest, { type: 'tell' }>, calls: Calls, writeForPlugin: (line: string) => void): void {
@@ -136,6 +157,6 @@ export function factsOf({ conversationId, userId, tenantId, agentId, turnId, cal
   return { conversationId, userId, tenantId, agentId, turnId, callId, env: { ...env }, config };
 }
 
-export function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>): Error {
-  return problems === undefined ? new Error(explain(message)) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
+export function errorOf(name: string, { message, problems }: Extract<FromGuest, { type: 'failed' }>, where: 'compartment' | 'sandbox'): Error {
+  return problems === undefined ? new Error(explain(message, where)) : failure('TOOL_ARGUMENTS_INVALID', { tool: name, problems });
 }

@@ -38,7 +38,7 @@ const MAX_UNREAD_BYTES = 64 * MEGABYTE;
 const MAX_STDERR = 4_000;
 
 /** Starts a process behind the fence. It shares nothing with this one: it has a fixed environment, its pipes and an empty directory. */
-export function startPluginProcess(fence: Fence, script: GuestScript): PluginProcess {
+export function startPluginProcess(fence: Fence, script: Pick<GuestScript, 'path' | 'directory'>): PluginProcess {
   const child = fence.start?.(script.path) ?? spawnCommand(fence, script);
   const { ready, setReady, notReady } = promiseOfReady();
   let listener: ((message: FromGuest, length: number) => void) | undefined;
@@ -96,7 +96,7 @@ export function startPluginProcess(fence: Fence, script: GuestScript): PluginPro
   };
 }
 
-function spawnCommand(fence: Fence, script: GuestScript): FencedProcess {
+function spawnCommand(fence: Fence, script: Pick<GuestScript, 'path' | 'directory'>): FencedProcess {
   const [program, ...args] = fence.command(script.path);
   return spawn(program, args, { cwd: script.directory, env: { TZ: 'UTC', LANG: 'C' }, stdio: ['pipe', 'pipe', 'pipe'] });
 }

@@ -1,4 +1,5 @@
 import { describeFence, probeFence, type Fence, type FenceLevel } from './fence/fence.ts';
+import { createTurns } from '../../common/turns.ts';
 import { writeGuestScript } from './guest-script.ts';
 import { startPluginProcess, type PluginProcess } from './plugin-process.ts';
 
@@ -17,9 +18,10 @@ const HEAD_START_MS = 150;
 /**
  * Prepares processes for plugins; disposing it ends all of them.
  * @param known the fence, where it has been probed already.
+ * @param place where their program is written; by default, the directory for temporary files.
  */
-export async function openProcesses(known?: Fence): Promise<Processes> {
-  const script = await writeGuestScript();
+export async function openProcesses(known?: Fence, place?: string): Promise<Processes> {
+  let script = await writeGuestScript(place);
   const fence = known ?? (await probeFence(undefined, { script: script.path }));
   const all = new Set<PluginProcess>();
   let open = true;
@@ -28,6 +30,10 @@ export async function openProcesses(known?: Fence): Promise<Processes> {
     all.add(started);
     void started.gone.then(() => all.delete(started));
     return started;
+  };
+  const { inTurn } = createTurns();
+  const replaceScript = async (): Promise<void> => {
+    if (!(await script.isThere())) script = await writeGuestScript(place);
   };
   let spare: PluginProcess | undefined = start();
   let timer: NodeJS.Timeout | undefined;
@@ -39,6 +45,7 @@ export async function openProcesses(known?: Fence): Promise<Processes> {
     level: fence.level,
     fence: describeFence(fence),
     async take() {
+      await inTurn(replaceScript);
       if (!open) throw new Error('the worker is stopping');
       const kept = spare?.alive() ? spare : undefined;
       const taken = kept ?? start();

@@ -40,7 +40,9 @@ export async function runInSandbox({ name, code, timeoutMs, ...told }: Sandboxed
   const ended = await context.sandbox.runTool({ request, timeoutMs, onTold, ask: (question) => answer(name, question, caller) });
   if (outcome?.type === 'done') return outcome.value;
   // After a timeout, the code's own report about its abort is ignored.
-  throw outcome && ended.status !== 'timeout' ? errorOf(name, outcome) : failure('TOOL_FAILED', { tool: name, problem: problemOf(ended, timeoutMs) });
+  throw outcome && ended.status !== 'timeout'
+    ? errorOf(name, outcome, 'sandbox')
+    : failure('TOOL_FAILED', { tool: name, problem: problemOf(ended, timeoutMs) });
 }
 
 /** A worker may have done the request and ended before it answered. Such a request is repeated only where that is as good as doing it once. */

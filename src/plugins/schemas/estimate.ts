@@ -25,7 +25,8 @@ const DEEPEST = 200;
 const LARGEST = 1024 * 1024;
 /** Characters of a regular expression. To compile a longer one can crash the process (V8 overflows its stack), or block a thread that cannot be ended then. */
 const LONGEST_PATTERN = 10_000;
-const DYNAMIC = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
+/** With `$async`, which no draft has, Ajv's checks return promises: every value would pass, and a promise that nothing awaits would end the worker. */
+const DYNAMIC = ['$async', '$dynamicRef', '$recursiveRef', 'unevaluatedItems', 'unevaluatedProperties', '$vocabulary'];
 
 /**
  * Estimates the cost of a schema without evaluating it.
@@ -48,7 +49,7 @@ function survey(schema: JsonObject): Survey {
     // Only texts: an object here is the schema of a property with that name.
     seen.id ||= typeof part['$id'] === 'string';
     seen.reference ||= typeof part['$ref'] === 'string';
-    seen.dynamic ||= DYNAMIC.some((keyword) => Object.hasOwn(part, keyword)) || (Array.isArray(part['enum']) && part['enum'].length === 0);
+    seen.dynamic ||= DYNAMIC.some((keyword) => Object.hasOwn(part, keyword)) || (Array.isArray(part['enum']) && part['enum'].length === 0) || refusesNullable(part);
   };
   const walk = (part: Json, depth: number): void => {
     size += 1;
@@ -64,6 +65,13 @@ function survey(schema: JsonObject): Survey {
   };
   walk(schema, 0);
   return { size, hasTuples: seen.tuples, needsExact: seen.dynamic || (seen.id && seen.reference) };
+}
+
+/** Ajv takes `nullable` from OpenAPI, and refuses schemas in which it does not fit the type. JSON Schema does not know it. */
+function refusesNullable({ nullable, type = [] }: JsonObject): boolean {
+  if (typeof nullable !== 'boolean') return false;
+  const types = [type].flat();
+  return types.length === 0 || (!nullable && types.includes('null'));
 }
 
 function checkPatterns({ pattern, patternProperties }: JsonObject): void {

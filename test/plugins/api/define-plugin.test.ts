@@ -86,6 +86,16 @@ describe('a plugin that cannot be used is refused with the plugin, the problem a
     ],
     ['a configuration that is no object', { id: 'weather', tools: [], configSchema: { type: 'string' } }, /"configSchema" is not the JSON Schema of an object/],
     ['a hook that is no function', { id: 'weather', tools: [], promptText: 'Hello' }, /"promptText" is not a function/],
+    ['a list as the name of a variable', { id: 'weather', tools: [], environment: [{ name: ['KEY'], required: true }] }, /"environment" is not a list/],
+    ['an approval in words', { id: 'weather', tools: [], requireApproval: 'always' }, /"requireApproval" is neither true nor false/],
+    [
+      'a tool with an approval in words',
+      { id: 'weather', tools: [{ ...echoTool('a'), requireApproval: 'yes' }] },
+      /tool "a" has a requireApproval that is neither/,
+    ],
+    ['a brief that is a number', { id: 'weather', tools: [{ ...echoTool('a'), brief: 5 }] }, /tool "a" has a brief that is not a text/],
+    ['a title that is a number', { id: 'weather', tools: [{ ...echoTool('a'), annotations: { title: 5 } }] }, /tool "a" has annotations that are not usable/],
+    ['a hint in words', { id: 'weather', tools: [{ ...echoTool('a'), annotations: { readOnlyHint: 'yes' } }] }, /tool "a" has annotations that are not usable/],
     ['a version that is a number', { id: 'weather', version: 2, tools: [] }, /version and description have to be texts/],
   ])('%s', (_, definition, expected) => {
     expect(problemOf(definition)).toMatch(expected);

@@ -157,6 +157,10 @@ test('how it failed is told: what it threw, how its process ended, how long it t
       odd: 'throw undefined',
       cycle: 'const a = {}; a.a = a; return a;',
       large: `return 'x'.repeat(16_000_001)`,
+      wide: `return '中'.repeat(6_000_000)`,
+      fn: 'return () => 1',
+      deep: `let deep = []; for (let level = 0; level < 1_000; level += 1) deep = [deep]; return deep;`,
+      logs: `context.logger.info('x'.repeat(17_000_000)); return 'logged'`,
       leaves: `console.error('I am off'); process.exit(3);`,
       rejects: `Promise.reject(new Error('nobody waited')); await new Promise(() => setTimeout(() => {}, 60_000));`,
       dies: `process.kill(process.pid, 'SIGKILL'); await new Promise(() => setTimeout(() => {}, 60_000));`,
@@ -168,11 +172,16 @@ test('how it failed is told: what it threw, how its process ended, how long it t
   expect(await problem('throws')).toBe('no such city');
   expect(await problem('odd')).toBe('undefined');
   expect(await problem('cycle')).toContain('circular');
-  expect(await problem('large')).toBe('its result has 16000034 characters as JSON; at most 16000000 are allowed');
+  expect(await problem('large')).toBe('its result has 16000034 bytes as JSON; at most 16000000 are allowed');
+  expect(await problem('wide')).toBe('its result has 18000033 bytes as JSON; at most 16000000 are allowed');
+  expect(await problem('fn')).toBe('it returned a function, which is no JSON');
+  expect(await problem('deep')).toBe('its result is nested more than 500 levels deep; return a smaller one, or a part of it as text');
+  expect(await run(plugin, 'logs')).toBe('logged');
+  expect(told.at(-1)).toBe(`info ${'x'.repeat(4_000)}`);
   expect(await problem('leaves')).toBe('fails:leaves failed: its process ended with exit code 3 and gave no result; its last output:\nI am off');
   expect(await problem('rejects')).toBe('an unhandled error: nobody waited');
   expect(await problem('dies')).toBe('fails:dies failed: its process ended by SIGKILL and gave no result');
-  expect(await problem('asks')).toBe('Argument 1: Invalid input: expected string, received number. See docs/guides/plugins.md');
+  expect(await problem('asks')).toBe('Argument 1 of store.get: Invalid input: expected string, received number. See docs/guides/tools.md');
   expect(await problem('huge')).toMatch(/^a call of \d+ bytes; at most 1000000 are allowed/);
 });
 

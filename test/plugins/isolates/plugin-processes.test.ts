@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openProcesses } from '../../../src/plugins/isolates/plugin-processes.ts';
 import { until } from '../../e2e/support.ts';
 import { childrenOf, openWorkbench, problemOf } from './support.ts';
@@ -27,3 +30,14 @@ test('a plugin that cannot be loaded leaves no process', async () => {
 async function newChildren(known: string[]): Promise<string[]> {
   return (await childrenOf(process.pid)).filter((pid) => !known.includes(pid));
 }
+
+test('processes are started also after the program of theirs was removed from the directory for temporary files', async () => {
+  const place = await mkdtemp(join(tmpdir(), 'longshore-processes-test-'));
+  await using processes = await openProcesses(undefined, place);
+  const first = await processes.take();
+  await rm(place, { recursive: true });
+  await mkdir(place);
+  const [second, third] = await Promise.all([processes.take(), processes.take()]);
+  expect([first, second, third].map((process) => process.alive())).toEqual([true, true, true]);
+  await rm(place, { recursive: true });
+});

@@ -91,6 +91,14 @@ export async function run(plugin: Plugin, tool: string, input: object = {}, cont
   return plugin.tools.find(({ id }) => id === tool)!.execute(input as never, context);
 }
 
+export async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`it did not come about in time: ${condition.toString()}`);
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}
+
 /** The message of what a call throws. */
 export async function problemOf(work: Promise<unknown>): Promise<string> {
   return work.then(

@@ -81,11 +81,29 @@ test('code in a compartment has the classes of fetch', async () => {
       `const d = new TextDecoder(); return d.decode(new Uint8Array([0xc3]), { stream: true }) + d.decode(new Uint8Array([0xa4])) + new TextDecoder('latin1').decode(new TextEncoder().encode('a'))`,
       'äa',
     ],
+    [`const h = new Headers({ a: 'b' }); try { h.set('a', '\\n.\\n.') } catch {} return h.get('a')`, 'b'],
+    [`return new URLSearchParams([['a', undefined], new Set(['b', 'c'])]).toString()`, 'a=undefined&b=c'],
+    [
+      `const r = new Request('http://a.example'); const c = new AbortController(); const of = new Request(r, { signal: c.signal }); c.abort(); return [r.signal.aborted, of.signal.aborted, new Request(of, { signal: null }).signal.aborted]`,
+      [false, true, false],
+    ],
+    [
+      `const c = new AbortController(); const d = new AbortController(); const seen = []; const last = () => seen.push('last');
+       c.signal.addEventListener('abort', (event) => { seen.push(event.currentTarget === c.signal); c.signal.removeEventListener('abort', last); throw new Error('no'); });
+       c.signal.addEventListener('abort', () => seen.push('ended'), { signal: d.signal });
+       c.signal.addEventListener('abort', last); c.signal.addEventListener('abort', { handleEvent: () => seen.push('object') }, null);
+       d.abort(); c.abort(); return seen`,
+      [true, 'object'],
+    ],
     [`class Mine extends Headers { get(name) { return 'my ' + super.get(name) } } return new Mine({ a: 'b' }).get('a')`, 'my b'],
   ];
   for (const [code, value] of cases) expect([code, await evaluate(code)]).toEqual([code, value]);
   for (const [code, problem] of [
     [`new Headers({ 'a b': 'c' })`, '"a b" is no name of a header'],
+    [`new Headers([['a']])`, 'Each pair has to have a name and a value'],
+    [`new Headers([['a', 'b', 'c']])`, 'Each pair has to have a name and a value'],
+    [`new URLSearchParams([['a']])`, 'Each pair has to have a name and a value'],
+    [`new Request('http://a.example/', { signal: {} })`, 'The signal of a request has to be an AbortSignal'],
     [`new Headers({ a: 'b\\n' + 'c' })`, 'is no value of a header'],
     [`new Request('http://a.example', { body: 'x' })`, 'A request with the method GET or HEAD cannot have a body'],
     [`new URL('no')`, 'Invalid URL: no'],
@@ -115,6 +133,14 @@ test('requests go out with all kinds of bodies', async () => {
     ['http://a.example/json', 'PUT', { 'content-type': 'application/json' }, '{}', 'manual'],
     ['http://a.example/', 'GET', {}, undefined, 'follow'],
   ]);
+});
+
+test('a request leaves no listener at its signal, which may be used for many', async () => {
+  const code = `let listeners = 0;
+    const signal = { aborted: false, addEventListener() { listeners += 1 }, removeEventListener() { listeners -= 1 } };
+    await fetch('http://a.example/', { signal });
+    return listeners`;
+  expect(await evaluate(code)).toBe(0);
 });
 
 test('a call cannot speak in the name of a call of another conversation', async () => {

@@ -66,6 +66,28 @@ test('draft 7 and 2020-12 mean what they say', () => {
   expect(problems(draft2020, { pair: ['a', 'b'] })).toEqual(['/pair/1: expected number, got string']);
 });
 
+test.each<JsonObject>([
+  { $async: true, type: 'object', required: ['a'], properties: { a: { type: 'string' } } },
+  { $async: 'yes', type: 'object', required: ['a'], properties: { a: { type: 'string' } } },
+  { type: 'object', required: ['a'], properties: { a: { $async: true, type: 'string' } } },
+  { type: 'object', required: ['a'], properties: { a: { $ref: '#/$defs/text' } }, $defs: { text: { $async: true, type: 'string' } } },
+])('a keyword of the engine that JSON Schema does not have changes nothing: %j', async (schema) => {
+  await compile('weather', 'lookup', 'parameters', schema).compiled();
+  expect([await problems(schema, {}), await problems(schema, { a: 1 }), await problems(schema, { a: 'b' })]).toEqual([
+    ['/a: missing'],
+    ['/a: expected string, got number'],
+    [],
+  ]);
+});
+
+test.each<JsonObject>([
+  { type: 'object', properties: { a: { anyOf: [{ type: 'string' }], nullable: true } } },
+  { type: 'object', properties: { a: { type: ['null', 'string'], nullable: false } } },
+])('a nullable of OpenAPI that does not fit the type makes no schema unusable: %j', async (schema) => {
+  await compile('weather', 'lookup', 'parameters', schema).compiled();
+  expect([await problems(schema, { a: 'b' }), await problems(schema, { a: 1 })]).toEqual([[], [expect.stringMatching(/^\/a: /)]]);
+});
+
 test('two tools may use one $id', () => {
   const schema = { $id: 'https://example.com/place', type: 'object' };
   expect([problems(schema, {}), problems(schema, {})]).toEqual([[], []]);

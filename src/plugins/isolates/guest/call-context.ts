@@ -90,11 +90,16 @@ export async function fetchThrough(ask: Line['ask'], url: unknown, init: unknown
   if (aborted) throw reason;
   const sent = { method, redirect, headers: [...request.headers], body: body && toBase64(body) };
   const answer = ask('fetch', [request.url, sent]).then((given) => responseOf(given as unknown as SentResponse));
-  if (signal === undefined || signal === null) return answer;
-  const cut = new Promise((_resolve, reject) => {
-    (signal as GuestAbortSignal).addEventListener('abort', () => reject((signal as GuestAbortSignal).reason), { once: true });
+  return signal === undefined || signal === null ? answer : unlessAborted(answer, signal as GuestAbortSignal);
+}
+
+/** Leaves no listener: a signal may be used for many requests. */
+function unlessAborted<Answer>(answer: Promise<Answer>, signal: GuestAbortSignal): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    void answer.then(resolve, reject).then(() => signal.removeEventListener('abort', abort));
   });
-  return Promise.race([answer, cut]);
 }
 
 /** Bytes go to the worker as base 64, in a field with the suffix `Base64`. */

@@ -7,8 +7,12 @@ export interface Realm {
   plugin: Record<string, unknown>;
   /** Ids of the calls that run in it. */
   active: number[];
+  /** Number of the plugin's own functions that run in it. */
+  hooks: number;
   /** Its `load` has run. */
   loaded: Promise<unknown>;
+  /** Ends its timers; it is not used after this. */
+  end: () => void;
 }
 
 export interface Compartments {
@@ -32,6 +36,25 @@ const MAX_REALMS = 64;
  */
 export function createCompartments(code: string, { outsideOf, attach, load }: Ways): Compartments {
   const realms = new Map<string, Realm>();
+  const drop = (key: string, realm: Realm): void => {
+    if (realms.get(key) === realm) realms.delete(key);
+    realm.end();
+  };
+  const make = (grants: Grants): Realm => {
+    const realm: Realm = { plugin: {}, active: [], hooks: 0, loaded: Promise.resolve(), end: () => undefined };
+    const globals = createGlobals(grants, outsideOf(realm));
+    realm.end = globals.end;
+    try {
+      const compartment = new Compartment({ globals: globals.names, __options__: true });
+      realm.plugin = pluginOfExports(compartment.evaluate(code) as Record<string, unknown> | undefined);
+      attach(realm);
+    } catch (error) {
+      realm.end();
+      throw error;
+    }
+    realm.loaded = load(realm);
+    return realm;
+  };
   const realmFor = (conversation: string, grants: Grants): Realm => {
     const { time, random, network, files } = grants;
     const key = `${Number(time)}${Number(random)}${Number(network)}${Number(files)} ${conversation}`;
@@ -42,17 +65,13 @@ export function createCompartments(code: string, { outsideOf, attach, load }: Wa
       realms.set(key, known);
       return known;
     }
-    const realm: Realm = { plugin: {}, active: [], loaded: Promise.resolve() };
-    const compartment = new Compartment({ globals: createGlobals(grants, outsideOf(realm)), __options__: true });
-    realm.plugin = pluginOfExports(compartment.evaluate(code) as Record<string, unknown> | undefined);
-    attach(realm);
-    realm.loaded = load(realm);
+    const realm = make(grants);
     realms.set(key, realm);
     // Removed, so that another call tries again.
-    realm.loaded.catch(() => realms.get(key) === realm && realms.delete(key));
-    for (const [other, { active }] of realms) {
+    realm.loaded.catch(() => drop(key, realm));
+    for (const [other, old] of realms) {
       if (realms.size <= MAX_REALMS) break;
-      if (active.length === 0 && other !== key) realms.delete(other);
+      if (old.active.length + old.hooks === 0 && other !== key) drop(other, old);
     }
     return realm;
   };

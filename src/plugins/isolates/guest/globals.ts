@@ -43,34 +43,44 @@ const CLASSES = harden({
   File: GuestFile,
 });
 
-/** The global names of one compartment besides those of the language. Other names do not exist in it. */
-export function createGlobals(grants: Grants, outside: Outside): Record<string, unknown> {
+export interface Globals {
+  /** The global names of one compartment besides those of the language. Other names do not exist in it. */
+  names: Record<string, unknown>;
+  /** Ends its timers, which would keep the compartment in memory. None is started after this. */
+  end: () => void;
+}
+
+export function createGlobals(grants: Grants, outside: Outside): Globals {
+  const timers = createTimers(outside);
   const safe = {
-    ...createTimers(outside),
+    ...timers.names,
     console: createConsole(outside),
     ...CLASSES,
     atob: (text: unknown) => textOfBase64(text),
     btoa: (text: unknown) => base64OfText(text),
     queueMicrotask: (task: unknown) => queueMicrotask(guarded(task, [], outside)),
   };
-  return harden({
+  const names = harden({
     ...safe,
     ...(grants.time && { Date, Intl: { DateTimeFormat } }),
     ...(grants.random && { Math }),
     ...(grants.network && { fetch: (url: unknown, init?: unknown) => outside.fetch(url, init) }),
     ...(grants.files && { readFile: (path: unknown) => outside.readFile(path) }),
   });
+  return { names, end: timers.end };
 }
 
 /** Timers are numbers here: the platform's timer objects are linked to each other, and lead to the timers of other conversations. */
-function createTimers(outside: Outside): Record<string, unknown> {
+function createTimers(outside: Outside): Globals {
   const timers = new Map<number, Timer>();
   let last = 0;
+  let open = true;
   const start = (task: unknown, delay: unknown, args: unknown[], repeat: boolean): number => {
     if (timers.size >= MAX_TIMERS) throw new RangeError(`More than ${MAX_TIMERS} timers at a time`);
     last += 1;
     const id = last;
     const run = guarded(task, args, outside);
+    if (!open) return id;
     const once = () => {
       timers.delete(id);
       run();
@@ -82,12 +92,17 @@ function createTimers(outside: Outside): Record<string, unknown> {
     clearTimeout(timers.get(id as number));
     timers.delete(id as number);
   };
-  return {
+  const names = {
     setTimeout: (task: unknown, delay?: unknown, ...args: unknown[]) => start(task, delay, args, false),
     setInterval: (task: unknown, delay?: unknown, ...args: unknown[]) => start(task, delay, args, true),
     clearTimeout: stop,
     clearInterval: stop,
   };
+  const end = (): void => {
+    open = false;
+    for (const id of timers.keys()) stop(id);
+  };
+  return { names, end };
 }
 
 /** Logs an error that no caller waits for. It must not end the process, which serves other conversations. */

@@ -10,6 +10,7 @@ import { createCallContext, fetchThrough, type Line } from './call-context.ts';
 import { failureOf } from './failure-of.ts';
 import type { Outside } from './globals.ts';
 import { readPipe, writePipe } from './pipes.ts';
+import { resultText } from './result-text.ts';
 import { logTextOf } from './log-text-of.ts';
 import { abortGuestSignal, GuestAbortController } from './web/abort.ts';
 
@@ -69,9 +70,8 @@ function lineOf(call: number): Line {
       // The worker ends a process that sends a longer line, or one that takes long to parse.
       const excess = excessOf(question);
       if (excess !== undefined) return Promise.reject(new Error(`${what} was given a value that ${excess}`));
-      if (question.length > MAX_LINE_BYTES) {
-        return Promise.reject(new Error(`${what} was given ${question.length} characters as JSON; at most ${MAX_LINE_BYTES} are allowed`));
-      }
+      const size = Buffer.byteLength(question);
+      if (size > MAX_LINE_BYTES) return Promise.reject(new Error(`${what} was given ${size} bytes as JSON; at most ${MAX_LINE_BYTES} are allowed`));
       return new Promise((resolve, reject) => {
         asked.set(id, { resolve, reject });
         writePipe(`${question}\n`);
@@ -154,16 +154,34 @@ async function runCall({ id, target, conversation, grants, args, facts }: Call):
 async function runEverywhere({ all }: Compartments, target: { hook: string }, args: Json[]): Promise<Json> {
   // It must run in at least one compartment, so that the plugin can refuse. A plugin that was never loaded has nothing to unload.
   if (all().length === 0 && target.hook !== 'unload') await home?.().loaded;
-  let first: Json | undefined;
-  for (const realm of all()) {
-    const value = await runHook(realm, target, args);
-    first ??= value;
-  }
+  const first = await runInAll(all, target, args);
   if (target.hook === 'load') host = args;
   const [scope, config = {}] = args;
   // A compartment that is made later starts with the current configuration.
   if (target.hook === 'updateConfig' && scope === 'self' && host) host = [{ ...(host[0] as JsonObject), config }];
+  return first;
+}
+
+async function runInAll(all: Compartments['all'], target: { hook: string }, args: Json[]): Promise<Json> {
+  let first: Json | undefined;
+  const done = new Set<Realm>();
+  const next = (): Realm | undefined => all().find((realm) => !done.has(realm));
+  // One that is made meanwhile begins with the former state, so it has its turn as well.
+  for (let realm = next(); realm; realm = next()) {
+    done.add(realm);
+    if (!(await hasLoaded(realm))) continue;
+    const value = await runHook(realm, target, args);
+    first ??= value;
+  }
   return first ?? null;
+}
+
+/** A compartment that could not load is removed, and its calls report that. */
+function hasLoaded({ loaded }: Realm): Promise<boolean> {
+  return loaded.then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Gives the plugin a function that returns the context of the current call. */
@@ -176,7 +194,12 @@ async function runHook(realm: Realm, target: { hook: string }, args: Json[]): Pr
   const [self, run] = functionOf(realm.plugin, target);
   const line = lineOf(0);
   const logger = { info: (text: unknown) => line.tell('info', logTextOf(text)), warn: (text: unknown) => line.tell('warn', logTextOf(text)) };
-  return ((await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args)) ?? null) as Json;
+  realm.hooks += 1;
+  try {
+    return ((await run.apply(self, target.hook === 'load' ? [{ ...(args[0] as JsonObject), logger }] : args)) ?? null) as Json;
+  } finally {
+    realm.hooks -= 1;
+  }
 }
 
 /** Runs `load` in a compartment that was made after the plugin was loaded, when a conversation first needed it. */
@@ -201,13 +224,9 @@ function descriptionOf(plugin: Record<string, unknown>): Description {
 
 async function answer(id: number, work: () => Json | Promise<Json>): Promise<void> {
   try {
-    const value = await work();
-    const written = JSON.stringify(value) as string | undefined;
-    if (written === undefined) throw new Error(`it returned a ${typeof value}, which is no JSON`);
-    const excess = excessOf(written);
-    if (excess !== undefined) throw new Error(`its result ${excess}; return a smaller one, or a part of it as text`);
-    const line = `{"type":"done","id":${id},"value":${written}}`;
-    if (line.length > MAX_LINE_BYTES) throw new Error(`its result has ${line.length} characters as JSON; at most ${MAX_LINE_BYTES} are allowed`);
+    const line = `{"type":"done","id":${id},"value":${resultText(await work())}}`;
+    const size = Buffer.byteLength(line);
+    if (size > MAX_LINE_BYTES) throw new Error(`its result has ${size} bytes as JSON; at most ${MAX_LINE_BYTES} are allowed`);
     writePipe(`${line}\n`);
   } catch (error) {
     send(failureOf(id, error));

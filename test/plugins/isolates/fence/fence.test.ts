@@ -37,7 +37,7 @@ async function start(source: string): Promise<PluginProcess> {
   scripts += 1;
   const path = join(directory, `hostile-${scripts}.cjs`);
   await writeFile(path, PRELUDE + source);
-  const made = startPluginProcess(fence, { path, directory: join(directory, 'empty'), [Symbol.asyncDispose]: async () => undefined });
+  const made = startPluginProcess(fence, { path, directory: join(directory, 'empty') });
   started.push(made);
   return made;
 }
@@ -125,8 +125,8 @@ describe('messages of a process without a request get no answer', () => {
       '/etc/passwd: is not readable for this plugin; it may read no files',
       'Request to "http://x/" refused: this tool has no permission for the network',
       // Under jest its prototype may be that of another realm, which zod then names.
-      expect.stringMatching(/^Argument 1: Invalid input: expected string, received object\. See docs\/guides\/plugins\.md$/i),
-      expect.stringContaining('Argument 2: '),
+      expect.stringMatching(/^Argument 1 of store\.get: Invalid input: expected string, received object\. See docs\/guides\/tools\.md$/i),
+      expect.stringContaining('Argument 2 of sandbox.exec/timeoutMs: '),
     ]);
   });
 });

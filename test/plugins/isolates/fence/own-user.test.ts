@@ -26,7 +26,7 @@ afterEach(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 function start(fence: Fence): PluginProcess {
-  const made = startPluginProcess(fence, { path: script, directory: join(directory, 'empty'), [Symbol.asyncDispose]: async () => undefined });
+  const made = startPluginProcess(fence, { path: script, directory: join(directory, 'empty') });
   started.push(made);
   return made;
 }

@@ -4,13 +4,15 @@ import { stringOf } from './string-of.ts';
 interface AbortEvent {
   readonly type: 'abort';
   readonly target: GuestAbortSignal;
+  readonly currentTarget: GuestAbortSignal;
 }
 type Listener = ((event: AbortEvent) => void) | { handleEvent(event: AbortEvent): void };
 
 interface SignalState {
   aborted: boolean;
   reason: unknown;
-  listeners: Map<Listener, { once: boolean }>;
+  /** Each is called once at most, because a signal aborts once. */
+  listeners: Set<Listener>;
 }
 
 const MAX_DELAY = 2_147_483_647;
@@ -27,7 +29,7 @@ export class GuestAbortSignal {
   }
 
   onabort: ((event: AbortEvent) => void) | null = null;
-  readonly #state: SignalState = { aborted: false, reason: undefined, listeners: new Map() };
+  readonly #state: SignalState = { aborted: false, reason: undefined, listeners: new Set() };
 
   static abort(reason?: unknown): GuestAbortSignal {
     const signal = new GuestAbortSignal();
@@ -71,10 +73,13 @@ export class GuestAbortSignal {
     if (this.aborted) throw this.reason;
   }
 
-  addEventListener(type: string, listener: Listener | null, options?: boolean | { once?: boolean }): void {
+  addEventListener(type: string, listener: Listener | null, options?: boolean | { once?: boolean; signal?: GuestAbortSignal } | null): void {
     if (type !== 'abort' || !listener) return;
     const { listeners, aborted } = stateOf(this);
-    if (!aborted && !listeners.has(listener)) listeners.set(listener, { once: typeof options === 'object' && options.once === true });
+    const until = typeof options === 'object' ? options?.signal : undefined;
+    if (aborted || until?.aborted || listeners.has(listener)) return;
+    listeners.add(listener);
+    until?.addEventListener('abort', () => listeners.delete(listener));
   }
 
   removeEventListener(type: string, listener: Listener | null): void {
@@ -88,16 +93,21 @@ export function abortGuestSignal(signal: GuestAbortSignal, reason: unknown = abo
   if (state.aborted) return;
   state.aborted = true;
   state.reason = reason;
-  const event: AbortEvent = Object.freeze({ type: 'abort', target: signal });
-  const listeners: Listener[] = [...(signal.onabort ? [signal.onabort] : []), ...state.listeners.keys()];
-  state.listeners.clear();
-  for (const listener of listeners) {
-    try {
-      if (typeof listener === 'function') listener.call(signal, event);
-      else listener.handleEvent(event);
-    } catch {
-      // No caller waits for this error.
-    }
+  const event: AbortEvent = Object.freeze({ type: 'abort', target: signal, currentTarget: signal });
+  attempt(() => signal.onabort?.(event));
+  // A listener may remove one that comes after it.
+  for (const listener of state.listeners) {
+    state.listeners.delete(listener);
+    attempt(() => (typeof listener === 'function' ? listener.call(signal, event) : listener.handleEvent(event)));
+  }
+}
+
+/** Runs code of the plugin, of which no caller waits for an error. Also to read a property may run code. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // As said above.
   }
 }
 

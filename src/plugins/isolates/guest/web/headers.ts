@@ -38,8 +38,10 @@ export class GuestHeaders {
   }
 
   set(name: unknown, value: unknown): void {
+    // A value that is refused must not remove the former one.
+    const text = valueOf(value);
     this.delete(name);
-    this.append(name, value);
+    this.append(name, text);
   }
 
   forEach(each: (value: string, name: string, headers: this) => void, self?: unknown): void {
@@ -74,8 +76,11 @@ export function pairsOf(init: unknown): [string, string][] {
   if (init === undefined || init === null) return [];
   if (typeof init !== 'object') throw new TypeError('Headers are an object, a list of pairs or Headers');
   const isIterable = typeof (init as Partial<Iterable<unknown>>)[Symbol.iterator] === 'function';
-  const pairs = isIterable ? [...(init as Iterable<[unknown, unknown]>)] : Object.entries(init);
-  return pairs.map(([name, value]) => [stringOf(name), stringOf(value)]);
+  const pairs = isIterable ? [...(init as Iterable<Iterable<unknown>>)].map((pair) => [...pair]) : Object.entries(init);
+  return pairs.map((pair) => {
+    if (pair.length !== 2) throw new TypeError('Each pair has to have a name and a value');
+    return [stringOf(pair[0]), stringOf(pair[1])];
+  });
 }
 
 function keyOf(name: unknown): string {

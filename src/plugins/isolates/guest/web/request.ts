@@ -1,3 +1,4 @@
+import { GuestAbortSignal } from './abort.ts';
 import { bodyContentOf, GuestBody, type BodyContent } from './body.ts';
 import { GuestHeaders } from './headers.ts';
 import { GuestURL } from './url.ts';
@@ -23,6 +24,7 @@ export class GuestRequest extends GuestBody {
   readonly method: string;
   readonly headers: GuestHeaders;
   readonly redirect: string;
+  /** Of every request, as on the platform: code may listen to it without looking. */
   readonly signal: unknown;
 
   constructor(input: unknown, init: RequestInit = {}) {
@@ -34,7 +36,7 @@ export class GuestRequest extends GuestBody {
     if (content && /^(?:GET|HEAD)$/.test(this.method)) throw new TypeError('A request with the method GET or HEAD cannot have a body');
     this.headers = headersFor(init.headers ?? from.headers, content);
     this.redirect = stringOf(init.redirect ?? from.redirect ?? 'follow');
-    this.signal = init.signal ?? from.signal;
+    this.signal = signalOf(init.signal === undefined ? from.signal : init.signal);
   }
 
   get body(): null {
@@ -59,6 +61,14 @@ function headersFor(given: unknown, content: BodyContent | undefined): GuestHead
   const headers = new GuestHeaders(given);
   if (content?.type && !headers.has('content-type')) headers.set('content-type', content.type);
   return headers;
+}
+
+/** Also that of another library will do. Anything else would fail only after the request was sent. */
+function signalOf(signal: unknown): unknown {
+  if (signal === undefined || signal === null) return new GuestAbortSignal();
+  const { aborted, addEventListener } = signal as Partial<GuestAbortSignal>;
+  if (typeof aborted === 'boolean' && typeof addEventListener === 'function') return signal;
+  throw new TypeError('The signal of a request has to be an AbortSignal');
 }
 
 function methodOf(method: unknown): string {

@@ -170,9 +170,9 @@ function pairsOf(init: unknown): string | [string, string][] {
   const isIterable = typeof (init as Partial<Iterable<unknown>>)[Symbol.iterator] === 'function';
   if (!isIterable) return Object.entries(init).map(([name, value]) => [name, stringOf(value)]);
   return [...(init as Iterable<Iterable<unknown>>)].map((given) => {
-    const [name, value, ...more] = [...given];
-    if (value === undefined || more.length > 0) throw new TypeError('Each pair has to have a name and a value');
-    return [stringOf(name), stringOf(value)];
+    const pair = [...given];
+    if (pair.length !== 2) throw new TypeError('Each pair has to have a name and a value');
+    return [stringOf(pair[0]), stringOf(pair[1])];
   });
 }
 

@@ -72,9 +72,9 @@ async function run({ code, call }) {
     tell: (what, text) => tell({ type: 'tell', call: 0, what, text }),
   };
   const outcome = await load(code).run(call, line, ended.signal);
-  const size = JSON.stringify(outcome).length;
+  const size = Buffer.byteLength(JSON.stringify(outcome));
   if (size <= MAX_LINE) return outcome;
-  return { type: 'failed', id: 0, message: `its result has ${size} characters as JSON; at most ${MAX_LINE} are allowed` };
+  return { type: 'failed', id: 0, message: `its result has ${size} bytes as JSON; at most ${MAX_LINE} are allowed` };
 }
 
 process.on('uncaughtException', (error) => fail(`an unhandled error: ${error?.message || String(error)}`));
