@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -217,3 +218,28 @@ def test_a_subscription_is_a_stream_of_changes(desk: Desk, taken: list[str], kin
 """
     desk.start(NEWER + script)
     report(desk.ask('resources/subscribe', {'uri': 'tide:now'}), kind)
+
+
+STREAMS = """
+    elif method == 'subscriptions/listen':
+        wanted = params['notifications'].get('resourceSubscriptions', [])
+        if any(uri.startswith('bad:') for uri in wanted): refuse(-32602, 'no such resource')
+        else: say({'method': 'notifications/subscriptions/acknowledged',
+                   'params': {'_meta': {PREFIX + 'subscriptionId': sent['id']}, 'notifications': params['notifications']}})
+    elif method == 'tools/call': answer({'wanted': wanted})
+"""
+
+
+def test_a_resource_that_is_refused_takes_no_others_with_it(desk: Desk) -> None:
+    server = desk.start(NEWER + STREAMS)
+    report(desk.ask('resources/subscribe', {'uri': 'tide:now'}), 'answer')
+    assert report(desk.ask('resources/subscribe', {'uri': 'bad:1'}), 'error')['message'] == 'no such resource'
+    uris = ['bad:2', 'tide:then', 'bad:3']
+    asked = [Request(f'call-{uri}', 'resources/subscribe', {'uri': uri}) for uri in uris]
+    with server._writing:
+        waiting = [threading.Thread(target=server.ask, args=[request]) for request in asked]
+        for thread in waiting:
+            thread.start()
+    for request, kind in zip(asked, ('error', 'answer', 'error')):
+        report(request, kind)
+    assert report(desk.ask(), 'answer')['result']['wanted'] == ['tide:now', 'tide:then']
