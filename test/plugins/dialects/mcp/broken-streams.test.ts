@@ -2,7 +2,7 @@ import { pauseBeforeReconnect } from '../../../../src/plugins/dialects/mcp/conne
 import { deferred } from '../../../../src/common/deferred.ts';
 import { serveNewer } from './generations/newer-support.ts';
 import { memoryStore } from './memory-store.ts';
-import { call, openBench, serveFixture, type Bench } from './support.ts';
+import { call, hostileProgram, openBench, serveFixture, type Bench } from './support.ts';
 
 const LONG_MS = 600_000;
 const EVENTS = { 'content-type': 'text/event-stream' };
@@ -69,4 +69,12 @@ test('a stream that a server ends again and again is not opened without pauses',
   expect(opened[3]! - opened[0]!).toBeGreaterThan(700);
   expect(bench.plugin().problem).toBeUndefined();
   expect([0, 1_000, 99_999_999_999].map(pauseBeforeReconnect)).toEqual([250, 1_000, 2_147_483_647]);
+});
+
+test('a server that refuses a call with a code of its own is quoted, and stays', async () => {
+  await using bench = await openBench(
+    hostileProgram(`on('tools/call', ({ id }) => send({ id, error: { code: -32000, message: 'rate limit', data: 'it broke off' } }));`),
+  );
+  await expect(call(bench, 'go')).rejects.toThrow('rate limit');
+  expect(bench.plugin().alerts).toEqual([]);
 });

@@ -271,14 +271,6 @@ describe('a hostile server', () => {
     await expect(call(bench, 'go')).rejects.toThrow(/content/);
   });
 
-  test('that refuses a call with a code of its own is quoted, and stays', async () => {
-    await using bench = await openBench(
-      hostileProgram(`on('tools/call', ({ id }) => send({ id, error: { code: -32000, message: 'rate limit', data: 'it broke off' } }));`),
-    );
-    await expect(call(bench, 'go')).rejects.toThrow('rate limit');
-    expect(bench.plugin().alerts).toEqual([]);
-  });
-
   test('with tools too many or too large is used for the others', async () => {
     const many = `on('tools/list', ({ id }) => reply(id, { tools: [...Array(600).keys()].map((n) => ({ name: 't' + n, description: n === 3 ? 'x'.repeat(70000) : 'd', inputSchema: { type: 'object' } })) }));`;
     await using bench = await openBench(hostileProgram(many));

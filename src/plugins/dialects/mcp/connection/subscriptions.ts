@@ -93,11 +93,9 @@ class Listening implements Subscriptions {
       const over = anySignal([ended, this.changed.signal]);
       const begun = performance.now();
       try {
-        const isOpen = await this.open();
-        // What was refused is not asked for again.
-        if (!isOpen && (!this.stream || this.waiting.length > 0)) continue;
+        await this.open();
         if (isGap) onGap();
-        if (this.waiting.length === 0) await Promise.race([this.stream?.closed, aborted(over)]);
+        await this.closed(over);
         if (over.aborted || performance.now() - begun > STEADY_MS) failures = 0;
       } catch (error) {
         onProblem(error);
@@ -106,7 +104,7 @@ class Listening implements Subscriptions {
         failures += 1;
         if (failures >= MOST_FAILURES) onLost();
       }
-      isGap = !over.aborted && this.waiting.length === 0;
+      isGap = !over.aborted;
       if (isGap) await pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LAST_PAUSE_MS), over);
     }
     this.isWorking = false;
@@ -114,35 +112,41 @@ class Listening implements Subscriptions {
     await this.stream?.close().catch(() => undefined);
   }
 
-  /**
-   * The former stream ends when there is another one, so that no change is missed in between. False when the server has refused a resource that was asked for in
-   * addition: the former stream goes on then, since other conversations are told of changes by it.
-   */
-  private async open(): Promise<boolean> {
+  /** Resolves when the open stream has ended, or something else is wanted. */
+  private async closed(over: AbortSignal): Promise<void> {
+    if (this.waiting.length > 0 || !this.stream) this.changed.abort();
+    await Promise.race([this.stream?.closed, aborted(over)]);
+  }
+
+  /** The former stream ends when there is another one, so that no change is missed in between. */
+  private async open(): Promise<void> {
     const waiting = this.waiting.splice(0, this.isOneByOne ? 1 : Infinity);
-    if (this.waiting.length === 0) this.isOneByOne = false;
+    this.isOneByOne &&= this.waiting.length > 0;
     const added = new Set(waiting.flatMap(({ uri }) => (uri === undefined || this.uris.has(uri) ? [] : [uri])));
     const resourceSubscriptions = [...this.uris, ...added];
     const filter = { ...this.parts.lists, ...(resourceSubscriptions.length > 0 && { resourceSubscriptions }) };
     const opening = this.parts.client.listen(filter, { timeout: TIMEOUT_MS });
-    let opened: McpSubscription;
     try {
-      opened = await opening;
+      const { honoredFilter } = await opening;
+      for (const uri of added) if (honoredFilter.resourceSubscriptions?.includes(uri)) this.uris.add(uri);
     } catch (error) {
-      const isRefused = error instanceof ProtocolError && added.size > 0;
-      if (isRefused && added.size > 1) {
-        this.waiting.unshift(...waiting);
-        this.isOneByOne = true;
-      } else for (const { taken } of waiting) taken(opening);
-      if (!isRefused) throw error;
-      return false;
+      this.refuse(waiting, added.size, opening, error);
+      return;
     }
-    for (const uri of added) if (opened.honoredFilter.resourceSubscriptions?.includes(uri)) this.uris.add(uri);
     for (const { taken } of waiting) taken(opening);
     const former = this.stream;
-    this.stream = opened;
+    this.stream = await opening;
     await former?.close();
-    return true;
+  }
+
+  /** A resource that was asked for in addition and is refused ends nothing: the former stream goes on, since other conversations are told of changes by it. */
+  private refuse(waiting: Waiting[], added: number, opening: Promise<McpSubscription>, error: unknown): void {
+    const isRefused = error instanceof ProtocolError && added > 0;
+    if (isRefused && added > 1) {
+      this.waiting.unshift(...waiting);
+      this.isOneByOne = true;
+    } else for (const { taken } of waiting) taken(opening);
+    if (!isRefused) throw error;
   }
 
   private isWanted(): boolean {

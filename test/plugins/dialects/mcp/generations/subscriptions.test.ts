@@ -1,4 +1,4 @@
-import { ProtocolError, type Client, type McpSubscription } from '@modelcontextprotocol/client';
+import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client';
 import { deferred } from '../../../../../src/common/deferred.ts';
 import { createSubscriptions } from '../../../../../src/plugins/dialects/mcp/connection/subscriptions.ts';
 
@@ -23,7 +23,7 @@ function bench({ lists = {}, fails = REFUSED, isBad = (uris: string[]) => uris.s
     return { honoredFilter: { resourceSubscriptions }, close, closed: closed.promise };
   };
   const subscriptions = createSubscriptions({
-    client: { listen } as Pick<Client, 'listen'>,
+    client: { listen },
     lists,
     ended: end.signal,
     onGap: () => undefined,
