@@ -152,7 +152,7 @@ class Keeper {
         async () => this.opened && this.list(this.opened),
         (error) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'),
       );
-      this.opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered }, open, {
+      this.opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered, signal: this.closed.signal }, open, {
         toolsChanged,
         ...logOf(name, log),
       });

@@ -147,10 +147,14 @@ class Served {
     let opened: Session | undefined;
     const list = async (): Promise<void> => opened && take(await opened.list());
     const toolsChanged = createRefresh(list, (error) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'));
-    opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered }, () => openTransport(name, server, readEnvironment, fetchFn), {
-      toolsChanged,
-      ...logOf(name, log),
-    });
+    opened = await openSession(
+      { name, sampling: server.sampling, remembered: this.remembered, signal: this.closed.signal },
+      () => openTransport(name, server, readEnvironment, fetchFn),
+      {
+        toolsChanged,
+        ...logOf(name, log),
+      },
+    );
     try {
       await list();
       return opened;

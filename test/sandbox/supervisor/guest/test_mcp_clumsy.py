@@ -10,6 +10,7 @@ from test.sandbox.supervisor.guest.conftest import NEWER, report
 
 import mcp_input
 from mcp_request import Request
+from mcp_words import names_of
 
 if TYPE_CHECKING:
     from test.sandbox.supervisor.guest.conftest import Desk
@@ -73,3 +74,11 @@ def test_a_request_to_a_server_that_is_about_to_end_can_be_cancelled(desk: Desk)
 def test_an_answer_with_a_number_that_json_does_not_have_is_an_error(desk: Desk, value: str) -> None:
     desk.start(NEWER + f"    elif method == 'tools/call': answer({{'content': [], 'structuredContent': {value}}})\n")
     assert report(desk.ask(), 'error')['message'] == 'its answer has NaN or Infinity as a number, which JSON does not have'
+
+
+@pytest.mark.parametrize(
+    ('tasks', 'offers'),
+    [({'requests': {'tools': {'call': {}}}}, ['tools', 'tasks']), ({'list': {}}, ['tools']), ({'requests': []}, ['tools'])],
+)
+def test_a_server_whose_tasks_are_of_other_requests_offers_none_for_calls(tasks: object, offers: list[str]) -> None:
+    assert names_of({'tools': {}, 'tasks': tasks}) == offers
