@@ -78,3 +78,18 @@ test('a server that refuses a call with a code of its own is quoted, and stays',
   await expect(call(bench, 'go')).rejects.toThrow('rate limit');
   expect(bench.plugin().alerts).toEqual([]);
 });
+
+test('a program whose answer has NaN fails the call alone, at once', async () => {
+  await using bench = await openBench(
+    hostileProgram(`on('tools/call', ({ id, params: { arguments: { plain, asks, last } } }) => {
+      if (asks) process.stdout.write('{"jsonrpc":"2.0","id":' + id + ',"method":"ping","params":NaN}\\n{"method":"ping","params":NaN,"id":' + id + '}\\n');
+      if (plain || asks) return reply(id, { content: [] });
+      const result = '"result":{"content":[],"structuredContent":{"a":NaN}}';
+      process.stdout.write(last ? '{' + result + ',"jsonrpc":"2.0","id":' + id + '}\\n' : '{"jsonrpc":"2.0","id":' + id + ',' + result + '}\\n');
+    });`),
+  );
+  await expect(call(bench, 'go')).rejects.toThrow('its answer is not JSON');
+  await expect(call(bench, 'go', { last: true })).rejects.toThrow('its answer is not JSON');
+  expect(await call(bench, 'go', { asks: true })).toBe('Done.');
+  expect(await call(bench, 'go', { plain: true })).toBe('Done.');
+});
