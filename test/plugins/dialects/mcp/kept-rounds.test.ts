@@ -1,6 +1,5 @@
 import { failure } from '../../../../src/contracts/errors.ts';
 import { isWaiting, keptRounds } from '../../../../src/plugins/dialects/mcp/kept-rounds.ts';
-import type { ToolContext } from '../../../../src/plugins/api/define-plugin.ts';
 import { memoryStore } from './memory-store.ts';
 
 test('a round whose answers are there is forgotten before the request is sent again, also when Postgres is away for a moment', async () => {
@@ -14,7 +13,7 @@ test('a round whose answers are there is forgotten before the request is sent ag
       return kept.delete(key);
     },
   };
-  const rounds = keptRounds('desk', { callId: 'call_1', store, logger: console as unknown as ToolContext['logger'], signal: new AbortController().signal });
+  const rounds = keptRounds('desk', { callId: 'call_1', store, logger: console, signal: new AbortController().signal });
   await rounds.keep({ method: 'tools/call', params: {} }, { asks: {}, before: 0, asked: 0 });
   expect(await isWaiting(kept, 'call_1')).toBe(true);
   await rounds.forget();
