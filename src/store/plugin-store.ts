@@ -6,7 +6,8 @@ import type { PluginShelf } from './plugin-rows.ts';
 import type { Store } from './store.ts';
 
 const MAX_KEY_LENGTH = 200;
-const MAX_VALUE_LENGTH = 262_144;
+/** Characters of a value as JSON. */
+export const MAX_VALUE_LENGTH = 262_144;
 const MAX_KEYS = 10_000;
 /** About 300 years; Postgres has no times far beyond. */
 const MAX_TTL_MS = 1e13;

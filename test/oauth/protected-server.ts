@@ -15,6 +15,10 @@ export interface ProtectedFixture extends ServedFixture {
   scope: string;
   /** What it tells those without a token. */
   tells: 'nothing' | 'tools';
+  /** How often it says during a call that its tools have changed; after that, it logs `all said`. */
+  says: number;
+  /** How often it was asked for its tools. */
+  listed: number;
 }
 
 export async function serveProtected(authorization: AuthorizationServer): Promise<ProtectedFixture> {
@@ -22,15 +26,17 @@ export async function serveProtected(authorization: AuthorizationServer): Promis
   const seen = new Set<string>();
   let holder = '';
   const create = () => {
-    const server = new McpServer({ name: 'desk', version: '1.0.0' });
+    const server = new McpServer({ name: 'desk', version: '1.0.0' }, { capabilities: { logging: {} } });
     server.registerTool('file', { description: 'Files a note.' }, async () => {
       filed.push(holder);
+      for (let at = 0; at < fixture.says; at += 1) server.sendToolListChanged();
+      if (fixture.says > 0) await server.sendLoggingMessage({ level: 'info', data: 'all said' });
       return { content: [{ type: 'text', text: `filed for ${holder}` }] };
     });
     return server;
   };
   const served = await serveFixture(0, create, guard);
-  const fixture: ProtectedFixture = Object.assign(served, { filed, seen, metadata: {}, scope: '', tells: 'nothing' as const });
+  const fixture: ProtectedFixture = Object.assign(served, { filed, seen, metadata: {}, scope: '', tells: 'nothing' as const, says: 0, listed: 0 });
   const { origin } = new URL(served.url);
   return fixture;
 
@@ -41,6 +47,7 @@ export async function serveProtected(authorization: AuthorizationServer): Promis
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(about));
       return true;
     }
+    if (body.includes('"tools/list"')) fixture.listed += 1;
     const token = (request.headers.authorization ?? '').slice('Bearer '.length);
     if (token !== '') seen.add(token);
     const held = authorization.holderOf(token);

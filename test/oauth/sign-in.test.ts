@@ -76,6 +76,19 @@ describe('before the sign-in', () => {
   });
 });
 
+test('a server that says again and again that its tools have changed is asked for them once at a time', async () => {
+  await signedIn();
+  await desk.call('ada', 'file');
+  const before = server.listed;
+  server.says = 400;
+  await desk.call('ada', 'file');
+  while (!desk.logged.some((line) => line.includes('all said'))) await new Promise((resolve) => setImmediate(resolve));
+  server.says = 0;
+  // Requests that were begun at the same time arrive meanwhile.
+  for (let at = 0; at < 20; at += 1) await desk.call('ada', 'file');
+  expect(server.listed - before).toBeLessThan(100);
+});
+
 describe('a call that waits for a sign-in', () => {
   test.each([
     ['decline', 'the call was not made: the MCP server desk wants the user to sign in, and the user has declined'],

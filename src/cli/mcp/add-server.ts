@@ -79,7 +79,17 @@ function filesAfter(files: AgentFile[], wanted: string[], name: string, entry: J
 /** A server of another kind takes other settings. */
 function keptOf(before: JsonObject | undefined, after: JsonObject): JsonObject {
   if (!before || before['where'] !== after['where']) return {};
-  return Object.fromEntries(Object.entries(before).filter(([key]) => KEPT.includes(key)));
+  const kept = originOf(before) !== undefined && originOf(before) === originOf(after) && !hasAuthorization(after) ? [...KEPT, 'oauth'] : KEPT;
+  return Object.fromEntries(Object.entries(before).filter(([key]) => kept.includes(key)));
+}
+
+/** Users sign in at one server, and tokens of the worker are for one. */
+function originOf({ url }: JsonObject): string | undefined {
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).origin : undefined;
+}
+
+function hasAuthorization({ headers }: JsonObject): boolean {
+  return isObject(headers) && Object.hasOwn(headers, 'authorization');
 }
 
 function serverIn({ value: { mcp } }: AgentFile, name: string): JsonObject | undefined {

@@ -3,6 +3,7 @@ import { anySignal } from '../../common/any-signal.ts';
 import { callOfCode, execOf } from '../../contracts/call-ids.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { MAX_QUESTION_MS, type Question, type QuestionAnswer } from '../../contracts/questions/question.ts';
+import { isPostgresAway } from '../../store/database/database-failures.ts';
 import { MOST_QUESTIONS } from '../questions/question-of-call.ts';
 import type { ToolRun } from './tool-run.ts';
 import { answerIn, isSameQuestion, proposeQuestion, type ProposedQuestion } from '../questions/propose-question.ts';
@@ -22,11 +23,12 @@ export function createAskPerson(run: ToolRun, hold: () => Disposable, ended: Abo
     if (after !== undefined) asked = after;
     using _held = hold();
     const over = anySignal([signal, ended]);
-    const { proposed } = await store(run, question, () => {
+    const next = () => {
       asked += 1;
       if (asked > MOST_QUESTIONS) throw new Error(`a server may ask ${MOST_QUESTIONS} questions during one call`);
       return asked;
-    });
+    };
+    const { proposed } = await store(run, question, next, over);
     run.progress.line(`a person is asked: ${question.message}`);
     const telling = { callId: run.args.callId, question: proposed };
     await run.questions.tell(run.args.conversationId, telling);
@@ -39,24 +41,31 @@ export function createAskPerson(run: ToolRun, hold: () => Disposable, ended: Abo
   };
 }
 
-/** Stores the question, unless an earlier attempt has. `next` numbers it. */
-async function store({ args, store: { toolCalls } }: ToolRun, question: Question, next: () => number): Promise<ProposedQuestion> {
-  for (;;) {
-    const number = next();
+/** Stores the question, unless an earlier attempt has. `next` numbers it. While Postgres is away, this waits: the server could not ask again. */
+async function store({ args, store: { toolCalls } }: ToolRun, question: Question, next: () => number, over: AbortSignal): Promise<ProposedQuestion> {
+  for (let number = next(); ;) {
     const callId = callOfCode(execOf(args.callId, 1), number);
     const told = proposeQuestion(args, { callId, number, timeoutMs: MAX_QUESTION_MS }, question);
-    const known = await toolCalls.get(callId);
-    if (known && isSameQuestion(known, question)) return told;
-    if (known) continue;
-    if (await toolCalls.proposeMethod(told.proposal, [told.requested], args.storageLimit)) return told;
-    throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
+    try {
+      const known = await toolCalls.get(callId);
+      if (known && isSameQuestion(known, question)) return told;
+      if (!known && (await toolCalls.proposeMethod(told.proposal, [told.requested], args.storageLimit))) return told;
+      if (!known) throw failure('STORAGE_EXHAUSTED', { limit: Math.round((args.storageLimit ?? 0) / 2 ** 20) });
+      number = next();
+    } catch (error) {
+      if (!isPostgresAway(error) || over.aborted) throw error;
+      await pause(LAST_LOOK_MS, over);
+    }
   }
 }
 
-/** Undefined when nobody waits for the answer any more. */
+/** Undefined when nobody waits for the answer any more. A person may take a day, in which Postgres may be away for a while. */
 async function untilAnswered({ store: { toolCalls } }: ToolRun, callId: string, over: AbortSignal): Promise<QuestionAnswer | undefined> {
   for (let waitMs = FIRST_LOOK_MS; !over.aborted; waitMs = Math.min(LAST_LOOK_MS, waitMs * 1.5)) {
-    const row = await toolCalls.get(callId);
+    const row = await toolCalls.get(callId).catch((error: unknown) => {
+      if (!isPostgresAway(error)) throw error;
+      return undefined;
+    });
     const answer = row && answerIn(row);
     if (answer) return answer;
     await pause(waitMs, over);

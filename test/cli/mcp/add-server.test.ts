@@ -67,6 +67,17 @@ Workers read the files of agents when they start.
   );
 });
 
+test('how users sign in stays for as long as the server is at the same place', async () => {
+  const remote = (path: string) => document({ ...npm('1.2.3'), remotes: [{ type: 'streamable-http', url: `https://203.0.114.1/${path}` }] });
+  await project.write('agents/fixer.yaml', `${AGENT}mcp:\n  tickets: { url: 'https://203.0.114.1/old', oauth: user }\n`);
+  await project.write('server.json', remote('mcp'));
+  expect(await add('--yes')).toMatchObject({ code: 0, err: '' });
+  expect(await project.read('agents/fixer.yaml')).toBe(`${AGENT}mcp:\n  tickets: { url: https://203.0.114.1/mcp, oauth: user }\n`);
+  await project.write('agents/fixer.yaml', `${AGENT}mcp:\n  tickets: { url: 'https://old.example/mcp', oauth: user }\n`);
+  expect(await add('--yes')).toMatchObject({ code: 0, err: '' });
+  expect(await project.read('agents/fixer.yaml')).toBe(`${AGENT}mcp:\n  tickets: { url: https://203.0.114.1/mcp }\n`);
+});
+
 test('what an operator has set stays, unless the server is of another kind now', async () => {
   await project.write('server.json', document({ ...npm('1.2.3'), remotes: [{ type: 'streamable-http', url: 'https://203.0.114.1/mcp' }] }));
   await project.write('agents/fixer.yaml', `${AGENT}mcp:\n  tickets: { url: 'https://old.example/mcp', timeout: 5m, sampling: ask }\n`);

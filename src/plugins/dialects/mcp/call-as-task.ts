@@ -61,7 +61,8 @@ export async function callAsTask(request: ServerRequest, parts: Parts): Promise<
   }
   try {
     const result = await follow(taskId, parts, kept !== undefined);
-    await store.delete(keyOf(callId));
+    // The result counts also where the id stays for a while.
+    await store.delete(keyOf(callId)).catch((error: Error) => logger.warn(`the id of a task could not be removed: ${error.message}`));
     return result;
   } catch (error) {
     if (signal.aborted && isFailure(signal.reason, 'INTERRUPTED')) await cancel(taskId, parts);

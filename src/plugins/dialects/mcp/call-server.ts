@@ -34,7 +34,7 @@ const MOST_PAGES = 5;
 const MOST_ATTEMPTS = 10;
 const CANCEL_MS = 5_000;
 
-const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended during a call' };
+const WHY = { forgotten: 'it has forgotten the session', unmade: 'it cannot be reached', unknown: 'it ended during a call', broken: 'it broke off an answer' };
 
 interface Sending {
   context: ToolContext;
@@ -89,12 +89,12 @@ export function createCaller({ name, limits, place, session, lastAlert }: Caller
       if (!(error instanceof Unanswered)) throw error;
       const { fate } = error;
       // The server did not read the call, so it is safe to repeat it.
-      if (fate !== 'unknown' && !isSecond) return call(request, sending, true);
+      if (fate !== 'unknown' && fate !== 'broken' && !isSecond) return call(request, sending, true);
       throw new Error(`the MCP server ${name} ${problemOf(fate)}`, { cause: error });
     }
   }
 
-  /** @throws Unanswered when the connection was of no use; it is closed then */
+  /** @throws Unanswered when the connection was of no use; it is closed then, unless only this answer broke off */
   async function send(request: ServerRequest, { context, timeoutMs, rounds, isQuiet = false }: Sending): Promise<JsonObject> {
     const current = await soon(context);
     try {
@@ -104,7 +104,7 @@ export function createCaller({ name, limits, place, session, lastAlert }: Caller
     } catch (error) {
       const fate = fateOf(error);
       if (fate === 'answered') throw error instanceof SdkHttpError ? new Error(messageOf(error), { cause: error }) : error;
-      await current.close(WHY[fate]);
+      if (fate !== 'broken') await current.close(WHY[fate]);
       throw new Unanswered(fate, error);
     }
   }
@@ -116,9 +116,9 @@ export function createCaller({ name, limits, place, session, lastAlert }: Caller
 }
 
 function problemOf(fate: Unanswered['fate']): string {
-  return fate === 'unknown'
-    ? 'ended during this call, so it is not known whether the call took effect; the server is started again'
-    : `did not accept this call: ${WHY[fate]}`;
+  if (fate === 'unknown') return 'ended during this call, so it is not known whether the call took effect; the server is started again';
+  if (fate === 'broken') return 'broke off its answer to this call, so it is not known whether the call took effect';
+  return `did not accept this call: ${WHY[fate]}`;
 }
 
 /** For a request that may be repeated: over the next connection where one ends. */

@@ -16,6 +16,7 @@ import { statusIn } from './connection/http-words.ts';
 import { openSession, type Session } from './connection/open-session.ts';
 import { openTransport } from './connection/open-transport.ts';
 import { createRunningCalls } from '../../../common/calls/running-calls.ts';
+import { createRefresh } from './refresh.ts';
 import { createServerPlugin, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
 import { credentialsOf, isWorkerServer, protectedServer } from './sign-in/protected-server.ts';
@@ -147,8 +148,11 @@ class Keeper {
     try {
       const authorized = this.authorized();
       const open = () => openTransport(name, server, readEnvironment, authorized);
-      const toolsChanged = createRefresh(async () => this.opened && this.list(this.opened), log);
-      this.opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered }, open, {
+      const toolsChanged = createRefresh(
+        async () => this.opened && this.list(this.opened),
+        (error) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'),
+      );
+      this.opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered, signal: this.closed.signal }, open, {
         toolsChanged,
         ...logOf(name, log),
       });
@@ -189,23 +193,4 @@ class Keeper {
 /** What a server is, for as long as the agent's file describes it in the same way. */
 export function placeOf(server: McpProgram | McpRemote): string {
   return JSON.stringify('url' in server ? [server.url] : [server.command, ...server.args]);
-}
-
-/** Runs one refresh at a time. All requests during a refresh lead to one more refresh. */
-function createRefresh(refresh: () => Promise<unknown>, log: Logger): () => void {
-  let running = false;
-  let wanted = false;
-  const work = async (): Promise<void> => {
-    running = true;
-    while (wanted) {
-      wanted = false;
-      await refresh().catch((error: unknown) => log.warn({ err: error }, 'the tools of an MCP server could not be listed'));
-      await sleep(100, undefined, { ref: false });
-    }
-    running = false;
-  };
-  return () => {
-    wanted = true;
-    if (!running) void work();
-  };
 }

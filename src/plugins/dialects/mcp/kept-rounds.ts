@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { pause } from '../../../common/pause.ts';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { MAX_QUESTION_MS } from '../../../contracts/questions/question.ts';
 import type { ServerRequest } from '../../../sandbox/api/host-methods.ts';
+import { isPostgresAway } from '../../../store/database/database-failures.ts';
 import type { PluginStore, ToolContext } from '../../api/define-plugin.ts';
 import type { KeptRounds, Round } from './connection/rounds.ts';
 
@@ -12,6 +14,7 @@ const KEPT = z.object({
   of: z.string(),
   round: z.object({ state: z.string().exactOptional(), asks: z.record(z.string(), OBJECT), before: z.number(), asked: z.number() }),
 });
+const PAUSE_MS = 1_000;
 /** Longer than a person may take to answer. */
 const TTL_MS = MAX_QUESTION_MS + 3_600_000;
 
@@ -20,7 +23,7 @@ const TTL_MS = MAX_QUESTION_MS + 3_600_000;
  * goes on with it: the state of a request is not given to another server that has the name by now.
  * @param place what the server is
  */
-export function keptRounds(place: string, { callId, store, logger }: Pick<ToolContext, 'callId' | 'store' | 'logger'>): KeptRounds {
+export function keptRounds(place: string, { callId, store, logger, signal }: Pick<ToolContext, 'callId' | 'store' | 'logger' | 'signal'>): KeptRounds {
   const key = keyOf(callId);
   return {
     async open(request) {
@@ -33,7 +36,15 @@ export function keptRounds(place: string, { callId, store, logger }: Pick<ToolCo
       await store.set(key, kept, { ttlMs: TTL_MS }).catch((error: Error) => logger.warn(`what a server asks could not be stored: ${error.message}`));
     },
     async forget() {
-      await store.delete(key);
+      for (;;) {
+        try {
+          return void (await store.delete(key));
+        } catch (error) {
+          // People have answered by now.
+          if (!isPostgresAway(error) || signal.aborted) throw error;
+          await pause(PAUSE_MS, signal);
+        }
+      }
     },
   };
 }

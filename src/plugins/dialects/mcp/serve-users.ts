@@ -18,6 +18,7 @@ import type { ListShelf } from './lists-of-conversations.ts';
 import type { ListedTools } from './offers/listed-tools.ts';
 import { openSession, type Session } from './connection/open-session.ts';
 import { openTransport } from './connection/open-transport.ts';
+import { createRefresh } from './refresh.ts';
 import { createServerPlugin, versionOf, type ServerPlugin } from './server-plugin.ts';
 import type { RunServerTool } from './server-tools.ts';
 import { createSigningIn, type SigningIn } from './sign-in/ask-to-sign-in.ts';
@@ -145,11 +146,15 @@ class Served {
     const { name, server, readEnvironment, log } = this.parts;
     let opened: Session | undefined;
     const list = async (): Promise<void> => opened && take(await opened.list());
-    const toolsChanged = () => void list().catch((error: unknown) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'));
-    opened = await openSession({ name, sampling: server.sampling, remembered: this.remembered }, () => openTransport(name, server, readEnvironment, fetchFn), {
-      toolsChanged,
-      ...logOf(name, log),
-    });
+    const toolsChanged = createRefresh(list, (error) => log.warn({ plugin: name, err: error }, 'the tools of an MCP server could not be listed'));
+    opened = await openSession(
+      { name, sampling: server.sampling, remembered: this.remembered, signal: this.closed.signal },
+      () => openTransport(name, server, readEnvironment, fetchFn),
+      {
+        toolsChanged,
+        ...logOf(name, log),
+      },
+    );
     try {
       await list();
       return opened;

@@ -93,6 +93,10 @@ class Listening:
         self._meta = meta
         self._uris: list[str] = []
         self._waiting: list[tuple[str, Request]] = []
+        self._asked: list[tuple[str, Request]] = []
+        """Those that the newest stream is the first to ask for."""
+        self._one_by_one = False
+        """The server has refused several at the same time, and maybe because of one of them."""
         self._number = 0
         self._begun = 0.0
         self._pause = _LISTEN_PAUSES[0]
@@ -112,10 +116,9 @@ class Listening:
                 self._uris = others
                 request.tell('answer', result={})
                 return
-            if len(others) >= _MOST_WATCHED:
+            if len(others) + len(self._waiting) >= _MOST_WATCHED:
                 request.tell('error', code=_INVALID_PARAMS, message=f'{_MOST_WATCHED} resources are watched in this sandbox, which is the limit')
                 return
-            self._uris = [*others, uri]
             self._waiting.append((uri, request))
             self._open()
 
@@ -138,7 +141,9 @@ class Listening:
         former = f'{_LISTEN}-{self._number}' if self._number else None
         self._number += 1
         self._begun = time.monotonic()
-        wanted = {**self._lists, **({'resourceSubscriptions': self._uris} if self._uris else {})}
+        self._asked = self._waiting[: 1 if self._one_by_one else None]
+        uris = [*self._uris, *{uri: None for uri, _ in self._asked if uri not in self._uris}]
+        wanted = {**self._lists, **({'resourceSubscriptions': uris} if uris else {})}
         params = {'notifications': wanted, '_meta': self._meta}
         self._send({'id': f'{_LISTEN}-{self._number}', 'method': 'subscriptions/listen', 'params': params})
         if former is not None:
@@ -149,23 +154,39 @@ class Listening:
             if of != f'{_LISTEN}-{self._number}':
                 return
             told = taken.get('resourceSubscriptions') if isinstance(taken, dict) else None
-            for uri, request in self._waiting:
+            for uri, request in self._settled():
                 if isinstance(told, list) and uri in told:
+                    if uri not in self._uris:
+                        self._uris.append(uri)
                     request.tell('answer', result={})
                 else:
                     request.tell('error', code=_INVALID_PARAMS, message='the server sends no notifications about this resource')
-            self._waiting = []
+            if self._waiting:
+                self._open()
+
+    def _settled(self) -> list[tuple[str, Request]]:
+        asked = self._asked
+        self._asked = []
+        self._waiting = self._waiting[len(asked) :]
+        self._one_by_one = self._one_by_one and bool(self._waiting)
+        return asked
 
     def _ended(self, of: str, error: object) -> None:
         with self._lock:
             if of != f'{_LISTEN}-{self._number}':
                 return
             why = str(error.get('message')) if isinstance(error, dict) else 'the server sends no notifications any more'
-            for _, request in self._waiting:
+            if isinstance(error, dict) and len(self._asked) > 1:
+                self._one_by_one = True
+                self._open()
+                return
+            settled = self._settled()
+            for _, request in settled:
                 request.tell('error', code=_INVALID_PARAMS, message=why)
-            self._waiting = []
-            # One that refuses it would do so again.
             if isinstance(error, dict):
+                # One that refuses what it has not refused before would do so again.
+                if settled and (self._waiting or self._uris or self._lists):
+                    self._open()
                 return
             self._pause = _LISTEN_PAUSES[0] if time.monotonic() - self._begun > _STEADY else min(self._pause * 2, _LISTEN_PAUSES[1])
             timer = threading.Timer(self._pause, self._again, [self._number])

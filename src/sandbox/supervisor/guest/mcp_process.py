@@ -11,6 +11,7 @@ import threading
 import time
 
 import mcp_newer
+from mcp_input import Input
 from mcp_questions import Questions
 from mcp_request import Request
 from mcp_words import log, names_of, small, tell_change
@@ -48,7 +49,6 @@ class ServerProcess:
         self._meta: dict[str, Any] | None = None
         self._listening: mcp_newer.Listening | None = None
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
         self._words = b''
         self._noise = (0.0, 0)
         self._may_sample = _MAY_SAMPLE in os.environ
@@ -56,7 +56,7 @@ class ServerProcess:
         pipe = subprocess.PIPE
         env = {name: value for name, value in os.environ.items() if name != _MAY_SAMPLE}
         self._process = subprocess.Popen(program, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=env)
-        self._stdin: IO[bytes] = self._process.stdin  # type: ignore[assignment]
+        self._input = Input(self._process.stdin, lambda: self.stop('it does not read what it is sent'))  # type: ignore[arg-type]
         self._stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
         self._stderr: IO[bytes] = self._process.stderr  # type: ignore[assignment]
         self._listeners = [threading.Thread(target=work, daemon=True) for work in (self._hear_words, self._hear)]
@@ -163,11 +163,7 @@ class ServerProcess:
         self._kill()
 
     def _send(self, message: dict[str, Any]) -> None:
-        data = memoryview(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
-        # The other pipe shows that the server has ended.
-        with self._writing, contextlib.suppress(OSError):
-            while data:
-                data = data[os.write(self._stdin.fileno(), data) :]
+        self._input.send(json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n')
 
     def _hear_words(self) -> None:
         while data := os.read(self._stderr.fileno(), 65536):
@@ -264,7 +260,7 @@ class ServerProcess:
             self.stop(f'it sent more than {_MAX_NOISE} notifications or unreadable lines within a second')
 
     def _finish(self) -> None:
-        self._stdin.close()
+        self._input.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(2)
         self._kill()

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from mcp_process import ServerProcess
 
 
+_INTERNAL_ERROR = -32603
+
+
 class Request:
     """One open request. Its reports wait in `lines`; None ends them."""
 
@@ -56,4 +59,8 @@ class Request:
 
 def line_of(kind: str, fields: dict[str, Any]) -> bytes:
     """A report as it is sent."""
-    return json.dumps({'type': kind, **fields}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n'
+    try:
+        text = json.dumps({'type': kind, **fields}, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps({'type': 'error', 'code': _INTERNAL_ERROR, 'message': 'its answer has NaN or Infinity as a number, which JSON does not have'})
+    return text.encode('utf-8', 'replace') + b'\n'

@@ -15,10 +15,14 @@ _MAX_DATA = 4_000
 
 
 def names_of(capabilities: dict[str, Any]) -> list[str]:
-    """What the server offers, by the names of its capabilities; `subscriptions` where it tells of changed resources."""
+    """What the server offers, by the names of its capabilities: `subscriptions` where it tells of changed resources, `tasks` where calls can be tasks."""
     resources = capabilities.get('resources')
     may_subscribe = isinstance(resources, dict) and resources.get('subscribe') is True
-    return [*capabilities, *(['subscriptions'] if may_subscribe else [])]
+    of_calls = capabilities.get('tasks')
+    for name in ('requests', 'tools', 'call'):
+        of_calls = of_calls.get(name) if isinstance(of_calls, dict) else None
+    names = [name for name in capabilities if name != 'tasks' or of_calls is not None]
+    return [*names, *(['subscriptions'] if may_subscribe else [])]
 
 
 def log(params: object) -> None:

@@ -1,3 +1,4 @@
+import { offersIn } from '../../../../src/plugins/dialects/mcp/offers/offered-tools.ts';
 import { askForTools } from '../../../../src/plugins/dialects/mcp/ask-for-tools.ts';
 import { toolsOf } from '../../../../src/plugins/dialects/mcp/server-tools.ts';
 
@@ -32,4 +33,11 @@ test('pages of tools that were not asked for are told', async () => {
   const { tools, problems } = await found(51);
   expect(tools).toHaveLength(50);
   expect(problems).toEqual(['Its list of tools has more than 50 pages; tools of those after them are left out']);
+});
+
+test.each([
+  [{ requests: { tools: { call: {} } } }, ['tools', 'tasks']],
+  [{ list: {}, cancel: {} }, ['tools']],
+])('a server makes calls tasks only if it says so of calls: %j', (tasks, offers) => {
+  expect(offersIn({ tools: {}, tasks })).toEqual(offers);
 });

@@ -10,7 +10,12 @@ test('a flood is a flood also when it is read slowly', async () => {
     while (performance.now() < until);
   };
   const ignore = () => undefined;
-  const session = await openSession({ name: 'fix', remembered: {} }, open, { toolsChanged, log: ignore, listChanged: ignore, problem: ignore });
+  const session = await openSession({ name: 'fix', remembered: {}, signal: new AbortController().signal }, open, {
+    toolsChanged,
+    log: ignore,
+    listChanged: ignore,
+    problem: ignore,
+  });
   const request = { method: 'tools/call', params: { name: 'go', arguments: {} } };
   const call = session.call(request, { signal: new AbortController().signal, timeoutMs: 120_000, onProgress: () => undefined });
   await expect(call).rejects.toThrow('Connection closed');

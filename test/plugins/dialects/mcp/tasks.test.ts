@@ -46,6 +46,14 @@ test.each(['sail', 'drift'])('a call that its server makes a task has the result
   expect(lively.asked).toEqual([`call ${tool} as a task`, 'result of task-1']);
 });
 
+test('the result of a task counts also when its id cannot be removed', async () => {
+  const refuses: PluginStore = { ...store, delete: () => Promise.reject(failure('POSTGRES_UNAVAILABLE', { problem: 'it restarts' })) };
+  const made = make('sail', { store: refuses });
+  await begun(made);
+  lively.finish('back');
+  expect(await made).toBe('back');
+});
+
 test('the next attempt at a call follows the task that the one before has begun, over another connection', async () => {
   const ended = new AbortController();
   const first = make('sail', { signal: ended.signal });

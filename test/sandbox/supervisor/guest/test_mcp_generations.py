@@ -1,36 +1,17 @@
 from __future__ import annotations
 
-import json
-import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from test.sandbox.supervisor.guest.conftest import NEWER, report
 
-import mcp_process
 from mcp_newer import StartAgain
-from mcp_process import ServerProcess
 from mcp_request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from test.sandbox.supervisor.guest.conftest import Desk
 
-# A server that speaks as the script says: `answer(result)`, `refuse(code, message, data)` and `say(message)` are there, and what it was sent as `sent`.
-PRELUDE = """
-import json, sys
-PREFIX = 'io.modelcontextprotocol/'
-def say(message): print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)
-def answer(result, kind='complete'): say({'id': sent['id'], 'result': {'resultType': kind, **result}})
-def refuse(code, message, data=None): say({'id': sent['id'], 'error': {'code': code, 'message': message, 'data': data}})
-def greet(): say({'id': sent['id'], 'result': {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'older'}}})
-def discover(): answer({'supportedVersions': ['2026-07-28'], 'capabilities': {'tools': {}, 'resources': {'subscribe': True}},
-                        '_meta': {PREFIX + 'serverInfo': {'name': 'newer'}}})
-for line in sys.stdin:
-    sent = json.loads(line)
-    method, params = sent['method'], sent.get('params', {})
-    meta = params.get('_meta', {})
-"""
-NEWER = "    if method == 'server/discover': discover()\n"
 FORM = {'method': 'elicitation/create', 'params': {'message': 'Where?', 'requestedSchema': {'type': 'object', 'properties': {}}}}
 ASKS = (
     NEWER
@@ -39,45 +20,6 @@ ASKS = (
     elif method == 'tools/call': answer({{'told': params, 'id': sent['id']}})
 """
 )
-
-
-class Desk:
-    """Starts servers, and asks them."""
-
-    def __init__(self) -> None:
-        self.server: ServerProcess | None = None
-        self.started: list[ServerProcess] = []
-
-    def start(self, script: str, probe: float | None = mcp_process.PROBE) -> ServerProcess:
-        server = ServerProcess([sys.executable, '-c', PRELUDE + script], self.again)
-        self.server = server
-        self.started.append(server)
-        server.greet(probe)
-        return server
-
-    def again(self, request: Request) -> None:
-        assert self.server is not None
-        self.server.ask(request)
-
-    def ask(self, method: str = 'tools/call', params: dict[str, Any] | None = None, asks: bool = True) -> Request:
-        request = Request('call-1', method, params or {}, asks)
-        self.again(request)
-        return request
-
-
-@pytest.fixture
-def desk() -> Iterator[Desk]:
-    desk = Desk()
-    yield desk
-    for server in desk.started:
-        server.stop('the test is over')
-
-
-def report(request: Request, kind: str) -> dict[str, Any]:
-    """The next report."""
-    told: dict[str, Any] = json.loads(request.lines.get(timeout=20) or b'{}')
-    assert told.get('type') == kind, told
-    return told
 
 
 def test_a_server_of_the_newer_revision_is_told_of_its_client_with_each_request(desk: Desk) -> None:
@@ -217,3 +159,28 @@ def test_a_subscription_is_a_stream_of_changes(desk: Desk, taken: list[str], kin
 """
     desk.start(NEWER + script)
     report(desk.ask('resources/subscribe', {'uri': 'tide:now'}), kind)
+
+
+STREAMS = """
+    elif method == 'subscriptions/listen':
+        wanted = params['notifications'].get('resourceSubscriptions', [])
+        if any(uri.startswith('bad:') for uri in wanted): refuse(-32602, 'no such resource')
+        else: say({'method': 'notifications/subscriptions/acknowledged',
+                   'params': {'_meta': {PREFIX + 'subscriptionId': sent['id']}, 'notifications': params['notifications']}})
+    elif method == 'tools/call': answer({'wanted': wanted})
+"""
+
+
+def test_a_resource_that_is_refused_takes_no_others_with_it(desk: Desk) -> None:
+    server = desk.start(NEWER + STREAMS)
+    report(desk.ask('resources/subscribe', {'uri': 'tide:now'}), 'answer')
+    assert report(desk.ask('resources/subscribe', {'uri': 'bad:1'}), 'error')['message'] == 'no such resource'
+    uris = ['bad:2', 'tide:then', 'bad:3']
+    asked = [Request(f'call-{uri}', 'resources/subscribe', {'uri': uri}) for uri in uris]
+    with server._input._lock:
+        waiting = [threading.Thread(target=server.ask, args=[request]) for request in asked]
+        for thread in waiting:
+            thread.start()
+    for request, kind in zip(asked, ('error', 'answer', 'error')):
+        report(request, kind)
+    assert report(desk.ask(), 'answer')['result']['wanted'] == ['tide:now', 'tide:then']

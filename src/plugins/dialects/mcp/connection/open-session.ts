@@ -32,6 +32,8 @@ export interface SessionOptions {
   sampling?: Sampling | undefined;
   /** Of the connections before this one, and for those after it. */
   remembered: Remembered;
+  /** Ends the attempt. */
+  signal: AbortSignal;
 }
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -39,6 +41,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 const MAX_NOISE = 1_000;
 const WATCH_MS = 10_000;
 const FAREWELL_MS = 2_000;
+const GIVEN_UP = 'it is not needed any more';
 
 /**
  * Opens a connection to a server in the newest generation of the protocol that it speaks.
@@ -52,7 +55,7 @@ export async function openSession(options: SessionOptions, open: () => OpenTrans
     try {
       return await connect(options, open(), heard, false);
     } catch (error) {
-      if (!mayBeOlder((error as Error).cause)) throw error;
+      if (options.signal.aborted || !mayBeOlder((error as Error).cause)) throw error;
       first = error;
     }
   }
@@ -66,7 +69,7 @@ export async function openSession(options: SessionOptions, open: () => OpenTrans
 }
 
 /** @param isOlder it is known, or tried, that the server speaks the older generation */
-async function connect({ name, sampling, remembered }: SessionOptions, opened: OpenTransport, heard: Heard, isOlder: boolean): Promise<Session> {
+async function connect({ name, sampling, remembered, signal }: SessionOptions, opened: OpenTransport, heard: Heard, isOlder: boolean): Promise<Session> {
   const { transport } = opened;
   const client = new Client(
     { name: 'longshore', version: '0.1.0' },
@@ -92,11 +95,16 @@ async function connect({ name, sampling, remembered }: SessionOptions, opened: O
   const older = talkWithHandshake(client, name, sampling);
   const watching = createWatching((request) => talk.call(request, { signal: AbortSignal.timeout(WATCH_MS), timeoutMs: WATCH_MS }), heard.problem);
   hear(client, heard, watching);
+  const giveUp = () => void end.close(GIVEN_UP);
+  signal.addEventListener('abort', giveUp, { once: true });
   try {
+    if (signal.aborted) throw new Error(GIVEN_UP);
     await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS, ...(isOlder && { prior: { kind: 'legacy' } }) });
   } catch (error) {
     await end.close('');
     throw new Error(wordsOf(error as Error, opened.lastWords()), { cause: error });
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
   const isNewer = client.getProtocolEra() === 'modern';
   remembered.isOlder = !isNewer;

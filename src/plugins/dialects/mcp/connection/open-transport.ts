@@ -1,6 +1,7 @@
 import { StreamableHTTPClientTransport, type FetchLike, type JSONRPCMessage, type RequestId, type Transport } from '@modelcontextprotocol/client';
 import type { McpProgram, McpRemote } from '../../../../contracts/mcp/server.ts';
-import { BROKEN_OFF } from './fate-of.ts';
+import { LONGEST_TIMER_MS } from '../../../../common/longest-timer.ts';
+import { brokenOff } from './fate-of.ts';
 import { fillInServer, invalidServer, type ReadEnvironment } from './fill-in-server.ts';
 import { scanBody, scanEvents, type MessageScan } from './message-scan.ts';
 import { MessageRefused } from './message-refused.ts';
@@ -26,6 +27,7 @@ export interface OpenTransport {
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** An answer at the end of a stream is delivered a moment after the end was read. */
 const PARSE_MS = 2_000;
+const SHORTEST_PAUSE_MS = 250;
 
 /**
  * Makes a transport to a server; does not start it yet.
@@ -42,29 +44,37 @@ export function openTransport(name: string, server: McpProgram | McpRemote, read
 function openRemote(name: string, url: string, headers: Record<string, string>, base: FetchLike): OpenTransport {
   if (!/^https?:/.test(url) || !URL.canParse(url)) throw invalidServer(name, 'its url is not an http or https address', 'Correct it in the agent');
   let cut: (error: unknown) => void = () => undefined;
-  /** Requests of the revision 2026-07-28 that have no answer yet. The answer of each comes over its own connection or not at all. */
+  /** Requests that have no answer yet. The answer of each comes over its own connection, over one that resumes it, or not at all. */
   const open = new Set<RequestId>();
   const breakOff = (id: RequestId, why: string): void => {
-    if (open.delete(id)) transport.onmessage?.({ jsonrpc: '2.0', id, error: { code: BROKEN_OFF, message: why } });
+    if (open.delete(id)) transport.onmessage?.({ jsonrpc: '2.0', id, error: brokenOff(why) });
   };
+  const cutIfRefused = (error: unknown): unknown => error instanceof MessageRefused && cut(error);
   const fetchWatched = async (target: string | URL, init?: RequestInit): Promise<Response> => {
     const response = await base(target, init);
-    if (init?.method !== 'POST') return watched(response, {});
-    const method = new Headers(init.headers).get('mcp-method');
-    if (method === null) return watched(response, { onCut: cut });
+    if (init?.method !== 'POST') return watched(response, { onCut: cutIfRefused });
+    const isNewer = new Headers(init.headers).has('mcp-method');
+    const { id, method } = JSON.parse(init.body as string) as { id?: RequestId; method?: string };
     // The stream of changes is opened again by who opened it.
-    if (method === 'subscriptions/listen') return watched(response, { onCut: (error) => error instanceof MessageRefused && cut(error) });
-    const { id } = JSON.parse(init.body as string) as { id?: RequestId };
-    if (id === undefined || !response.ok) return watched(response, {});
+    if (method === 'subscriptions/listen') return watched(response, { onCut: cutIfRefused });
+    if (id === undefined || method === undefined || !response.ok) return watched(response, isNewer ? {} : { onCut: cut });
     open.add(id);
     const onCut = (error: unknown) => {
-      if (error instanceof MessageRefused) cut(error);
-      else if (init.signal?.aborted) open.delete(id);
+      if (init.signal?.aborted) open.delete(id);
+      else if (!isNewer || error instanceof MessageRefused) cut(error);
       else breakOff(id, 'it broke off its answer');
     };
-    return watched(response, { onCut, onEnd: () => void setTimeout(() => breakOff(id, 'it ended without its answer'), PARSE_MS).unref() });
+    const onEnd = (canBeResumed: boolean) => (isNewer || !canBeResumed) && setTimeout(() => breakOff(id, 'it ended without its answer'), PARSE_MS).unref();
+    return watched(response, { onCut, onEnd });
   };
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, fetch: fetchWatched });
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers },
+    fetch: fetchWatched,
+    reconnectionScheduler(reconnect, delayMs) {
+      const timer = setTimeout(reconnect, pauseBeforeReconnect(delayMs));
+      return () => clearTimeout(timer);
+    },
+  });
   return {
     transport,
     isHttp: true,
@@ -75,10 +85,15 @@ function openRemote(name: string, url: string, headers: Record<string, string>, 
   };
 }
 
+/** Milliseconds. A server says how long a stream that ended is to rest: with 0, and with what is more than a timer can take, it would be opened again without end. */
+export function pauseBeforeReconnect(askedMs: number): number {
+  return Math.min(Math.max(askedMs, SHORTEST_PAUSE_MS), LONGEST_TIMER_MS);
+}
+
 interface Watch {
   /** A connection breaks, and its answer cannot come by another one. */
   onCut?: (error: unknown) => void;
-  onEnd?: () => void;
+  onEnd?: (canBeResumed: boolean) => void;
 }
 
 /** The same response. It fails at a message that is too large or would take long to parse. */
@@ -104,7 +119,7 @@ async function* read(
       if (excess !== undefined) throw new MessageRefused(excess);
       yield chunk;
     }
-    if (isEvents) onEnd?.();
+    if (isEvents) onEnd?.(canBeResumed);
   } catch (error) {
     if (!canBeResumed || error instanceof MessageRefused) onCut?.(error);
     throw error;

@@ -6,6 +6,7 @@ import { JSONRPCMessageSchema } from '@modelcontextprotocol/core';
 import { inTimeOr } from '../../../../common/in-time.ts';
 import type { McpProgram } from '../../../../contracts/mcp/server.ts';
 import { excessOf } from '../../../../contracts/foreign-json.ts';
+import { cutMiddle, visibleLine } from '../../../../contracts/visible-text.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { MessageRefused } from './message-refused.ts';
 import { createLineReader } from '../../../../common/line-reader.ts';
@@ -99,9 +100,17 @@ export class ProgramTransport implements Transport {
       this.onmessage?.(excess === undefined ? JSONRPCMessageSchema.parse(JSON.parse(line)) : refused(line, excess));
     } catch (error) {
       this.onerror?.(error as Error);
+      this.answerFor(line, error);
     }
     this.waiting -= 1;
     if (this.waiting === 0) this.busyMs += performance.now() - this.busySince;
+  }
+
+  /** An answer that is no JSON, such as one with NaN, ends its request, which would wait for it until its time limit. */
+  private answerFor(line: string, error: unknown): void {
+    if (!(error instanceof SyntaxError)) return;
+    const id = idIn(line);
+    if (id !== undefined) this.onmessage?.(errorFor(id, `its answer is not JSON: ${cutMiddle(visibleLine(error.message), 200)}`));
   }
 
   private refuse(): void {
@@ -123,12 +132,26 @@ export class ProgramTransport implements Transport {
   }
 }
 
-/** Where an answer has its id in practice: at the beginning or the end of its object. */
-const ID_AT = [/^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/, /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/];
+const VERSION = String.raw`(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?`;
+const ID = String.raw`"id"\s*:\s*(\d{1,15})\s*`;
+/** Where an answer has its id in practice: at the beginning or the end of its object. A request of the server has one as well, of its own. */
+const ID_AT = [
+  new RegExp(String.raw`^\s*\{\s*${VERSION}${ID},(?!\s*${VERSION}"method")`),
+  new RegExp(String.raw`^\s*\{\s*${VERSION}"(?:result|error)"[^]*,\s*${ID}\}\s*$`),
+];
 
 /** An error response to the request whose answer is not parsed. */
 function refused(line: string, excess: string): JSONRPCMessage {
-  const [id] = ID_AT.flatMap((pattern) => pattern.exec(`${line.slice(0, 100)}\n${line.slice(-100)}`)?.[1] ?? []);
+  const id = idIn(line);
   if (id === undefined) throw new MessageRefused(excess);
-  return { jsonrpc: '2.0', id: Number(id), error: { code: ProtocolErrorCode.InternalError, message: `its answer ${excess}` } };
+  return errorFor(id, `its answer ${excess}`);
+}
+
+function idIn(line: string): number | undefined {
+  const [id] = ID_AT.flatMap((pattern) => pattern.exec(`${line.slice(0, 100)}\n${line.slice(-100)}`)?.[1] ?? []);
+  return id === undefined ? undefined : Number(id);
+}
+
+function errorFor(id: number, message: string): JSONRPCMessage {
+  return { jsonrpc: '2.0', id, error: { code: ProtocolErrorCode.InternalError, message } };
 }

@@ -40,12 +40,21 @@ export function createSubscriptions(parts: Parts): Subscriptions {
   return new Listening(parts);
 }
 
+/** Who waits for the next stream, and the resource that it is to tell of besides. */
+interface Waiting {
+  uri?: string;
+  taken: (stream: Promise<McpSubscription>) => void;
+}
+
 class Listening implements Subscriptions {
   private readonly parts: Parts;
+  /** Of which the server has agreed to tell. */
   private readonly uris = new Set<string>();
   /** Aborts when other changes are wanted than those of the open stream. */
   private changed = new AbortController();
-  private waiting: ((taken: Promise<McpSubscription>) => void)[] = [];
+  private waiting: Waiting[] = [];
+  /** The server has refused several resources at the same time, and maybe because of one of them. */
+  private isOneByOne = false;
   private stream: McpSubscription | undefined;
   private isWorking = false;
 
@@ -58,11 +67,8 @@ class Listening implements Subscriptions {
   }
 
   async add(uri: string): Promise<void> {
-    this.uris.add(uri);
-    const { honoredFilter } = await this.again();
-    if (honoredFilter.resourceSubscriptions?.includes(uri)) return;
-    this.uris.delete(uri);
-    throw new Error('the server sends no notifications about this resource');
+    const { honoredFilter } = await this.again(uri);
+    if (!honoredFilter.resourceSubscriptions?.includes(uri)) throw new Error('the server sends no notifications about this resource');
   }
 
   remove(uri: string): void {
@@ -70,8 +76,8 @@ class Listening implements Subscriptions {
   }
 
   /** The next stream, which has all that is wanted now. */
-  private again(): Promise<McpSubscription> {
-    const next = new Promise<McpSubscription>((resolve) => this.waiting.push(resolve));
+  private again(uri?: string): Promise<McpSubscription> {
+    const next = new Promise<McpSubscription>((taken) => this.waiting.push({ taken, ...(uri !== undefined && { uri }) }));
     this.changed.abort();
     if (!this.isWorking) void this.work();
     return next;
@@ -87,10 +93,10 @@ class Listening implements Subscriptions {
       const over = anySignal([ended, this.changed.signal]);
       const begun = performance.now();
       try {
-        const stream = await this.open();
+        await this.open();
         if (isGap) onGap();
-        await Promise.race([stream.closed, aborted(over)]);
-        if (performance.now() - begun > STEADY_MS) failures = 0;
+        await this.closed(over);
+        if (over.aborted || performance.now() - begun > STEADY_MS) failures = 0;
       } catch (error) {
         onProblem(error);
         // It does not offer this, and will not when it is asked again.
@@ -102,25 +108,49 @@ class Listening implements Subscriptions {
       if (isGap) await pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LAST_PAUSE_MS), over);
     }
     this.isWorking = false;
-    for (const resolve of this.waiting.splice(0)) resolve(Promise.reject(new Error('the connection has ended')));
+    for (const { taken } of this.waiting.splice(0)) taken(Promise.reject(new Error('the connection has ended')));
     await this.stream?.close().catch(() => undefined);
   }
 
+  /** Resolves when the open stream has ended, or something else is wanted. */
+  private async closed(over: AbortSignal): Promise<void> {
+    if (this.waiting.length > 0 || !this.stream) this.changed.abort();
+    await Promise.race([this.stream?.closed, aborted(over)]);
+  }
+
   /** The former stream ends when there is another one, so that no change is missed in between. */
-  private async open(): Promise<McpSubscription> {
-    const resourceSubscriptions = [...this.uris];
+  private async open(): Promise<void> {
+    const waiting = this.waiting.splice(0, this.isOneByOne ? 1 : Infinity);
+    this.isOneByOne &&= this.waiting.length > 0;
+    const added = new Set(waiting.flatMap(({ uri }) => (uri === undefined || this.uris.has(uri) ? [] : [uri])));
+    const resourceSubscriptions = [...this.uris, ...added];
     const filter = { ...this.parts.lists, ...(resourceSubscriptions.length > 0 && { resourceSubscriptions }) };
-    const waiting = this.waiting.splice(0);
     const opening = this.parts.client.listen(filter, { timeout: TIMEOUT_MS });
-    for (const resolve of waiting) resolve(opening);
+    try {
+      const { honoredFilter } = await opening;
+      for (const uri of added) if (honoredFilter.resourceSubscriptions?.includes(uri)) this.uris.add(uri);
+    } catch (error) {
+      this.refuse(waiting, added.size, opening, error);
+      return;
+    }
+    for (const { taken } of waiting) taken(opening);
     const former = this.stream;
     this.stream = await opening;
     await former?.close();
-    return this.stream;
+  }
+
+  /** A resource that was asked for in addition and is refused ends nothing: the former stream goes on, since other conversations are told of changes by it. */
+  private refuse(waiting: Waiting[], added: number, opening: Promise<McpSubscription>, error: unknown): void {
+    const isRefused = error instanceof ProtocolError && added > 0;
+    if (isRefused && added > 1) {
+      this.waiting.unshift(...waiting);
+      this.isOneByOne = true;
+    } else for (const { taken } of waiting) taken(opening);
+    if (!isRefused) throw error;
   }
 
   private isWanted(): boolean {
-    return this.uris.size > 0 || Object.keys(this.parts.lists).length > 0;
+    return this.uris.size > 0 || Object.keys(this.parts.lists).length > 0 || this.waiting.some(({ uri }) => uri !== undefined);
   }
 }
 

@@ -22,8 +22,9 @@ export const OFFERS: readonly Offer[] = ['resources', 'prompts', 'completions', 
 
 /** What a server offers, by the capabilities that it declares. */
 export function offersIn(capabilities: object): string[] {
-  const { resources } = capabilities as { resources?: { subscribe?: boolean } };
-  return [...Object.keys(capabilities), ...(resources?.subscribe === true ? ['subscriptions'] : [])];
+  const { resources, tasks } = capabilities as { resources?: { subscribe?: boolean }; tasks?: { requests?: { tools?: { call?: object } } } };
+  const names = Object.keys(capabilities).filter((name) => name !== 'tasks' || tasks?.requests?.tools?.call !== undefined);
+  return [...names, ...(resources?.subscribe === true ? ['subscriptions'] : [])];
 }
 
 const cursor = z.string().max(2_000).optional().describe('`next` of the page before; absent for the first page.');

@@ -4,8 +4,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export interface Calls<Call> {
   during<Result>(call: Call, work: () => Promise<Result>): Promise<Result>;
   /**
-   * The call to which a request of the server belongs. One that came with the answer to a call belongs to that call. One that came by itself, as all from programs
-   * do, belongs to the only call in progress; undefined when there is none or more than one, because it could be shown to the wrong person.
+   * The call to which a request of the server belongs. One that came with the answer to a call belongs to that call, and to none when that call is over. One that
+   * came by itself, as all from programs do, belongs to the only call in progress; undefined when there is none or more than one, because it could be shown to the
+   * wrong person.
    */
   current(): Call | undefined;
 }
@@ -25,7 +26,8 @@ export function createCalls<Call extends object>(): Calls<Call> {
     },
     current() {
       const call = context.getStore();
-      if (call && open.has(call)) return call;
+      // One that is over may be of another tenant than the only one in progress.
+      if (call) return open.has(call) ? call : undefined;
       const [only, ...others] = open;
       return others.length === 0 ? only : undefined;
     },

@@ -16,7 +16,7 @@ async function connected(server: McpProgram | McpRemote, remembered: Remembered 
     attempts += 1;
     return openTransport('fix', server, () => undefined);
   };
-  return { session: await openSession({ name: 'fix', remembered }, open, HEARD), attempts, remembered };
+  return { session: await openSession({ name: 'fix', remembered, signal: new AbortController().signal }, open, HEARD), attempts, remembered };
 }
 
 async function namesAt(session: Session): Promise<string[]> {

@@ -2,7 +2,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { build } from 'esbuild';
 import { mkdtemp } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,14 +36,18 @@ export interface ServedNewer extends AsyncDisposable {
   cut(): void;
 }
 
+/** Answers a request in place of the server, if it returns true. */
+type Guard = (request: IncomingMessage, response: ServerResponse) => boolean;
+
 /** The server of the revision 2026-07-28 behind HTTP; `legacy` as in the library. */
-export async function serveNewer(options: { legacy?: 'reject' } = {}): Promise<ServedNewer> {
+export async function serveNewer({ guard = () => false, ...options }: { legacy?: 'reject'; guard?: Guard } = {}): Promise<ServedNewer> {
   const shared = freshShared();
   const handler = createMcpHandler((context) => createNewerServer(shared, context), options);
   const answer = toNodeHandler(handler);
   const requests: ServedNewer['requests'] = [];
   const http: Server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
     requests.push({ method: String(request.headers['mcp-method'] ?? request.method), headers: request.headers });
+    if (guard(request, response)) return;
     void answer(request as Parameters<typeof answer>[0], response);
   });
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
