@@ -10,6 +10,8 @@ import {
   takeWake,
 } from '../../../src/workflows/state/conversation-state.ts';
 import { statusOf } from '../../../src/workflows/state/conversation-status.ts';
+import { wishPause } from '../../../src/workflows/state/pause-state.ts';
+import { toolCall } from '../answers.ts';
 import { input } from './conversation-input.ts';
 
 test('a carried conversation does not take its first message again', () => {
@@ -93,4 +95,28 @@ test('a message that interrupts goes behind the earlier ones that wait, also in 
   startTurn(next, 10);
   takeMessage(next, { messageId: 'e', whenBusy: 'interrupt' }, 'turn_e');
   expect(next.queue.map(({ messageId }) => messageId)).toEqual(['c', 'e', 'd']);
+});
+
+test('the next run of a turn has what the turn needs, and nothing that it has done with', () => {
+  const data = openConversation({ ...input, firstMessage: { messageId: 'a', turnId: 'turn_a', text: 'long' } });
+  const turn = startTurn(data, 0)!;
+  const call = toolCall();
+  const asked = { inputTokens: 1, outputTokens: 1 };
+  turn.steps = 3;
+  turn.asked = { [call.callId]: asked, earlier: asked };
+  turn.openStep = { stepId: 'step_3', calls: [call], left: [call], begun: [call.callId], succeeded: {} };
+  takeMessage(data, { messageId: 'b', whenBusy: 'steer', text: 'and' }, 'turn_b');
+  wishPause(data, { mode: 'step' });
+  const next = openConversation({ ...input, carried: carryConversation(data) });
+  expect(next.turn).toEqual({
+    ...turn,
+    message: { messageId: 'a', turnId: 'turn_a' },
+    steers: [{ messageId: 'b', turnId: 'turn_a', text: 'and' }],
+    asked: { [call.callId]: asked },
+    moved: true,
+  });
+  // It waits in the sandbox, which is not stopped then.
+  expect(next.detachedCalls).toBe(1);
+  expect(next.pauseWish).toEqual(data.pauseWish);
+  expect(judgeMessage(next, { messageId: 'c', whenBusy: 'reject' })).toEqual({ outcome: 'busy', turnId: 'turn_a' });
 });
