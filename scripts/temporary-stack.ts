@@ -29,17 +29,23 @@ export interface TemporaryStack extends AsyncDisposable {
   alsoStop(step: () => Promise<void>): void;
 }
 
+interface StackOptions {
+  /** Where the data of Postgres are, safe from its crashes, in place of the directory of the stack. */
+  postgresIn?: string | undefined;
+  /** More of the dynamic configuration of Temporal's server. */
+  temporal?: Record<string, number> | undefined;
+}
+
 type Variables = Record<string, string>;
 
 /**
  * Temporal, Postgres and the sandbox image for one run of a script: servers that the environment names are used, others are started and end with it.
- * @param postgresIn where the data of Postgres are, safe from its crashes, in place of the directory of the stack
  */
 export async function startTemporaryStack(
   purpose: string,
   settings: Record<string, string>,
   log: (line: string) => void,
-  postgresIn?: string,
+  { postgresIn, temporal: temporalSettings = {} }: StackOptions = {},
 ): Promise<TemporaryStack> {
   // Before anything is started: building an image for an engine that is not there takes minutes to fail.
   const engine = settings['DOCKER_HOST'] === undefined ? await inspectEngine() : undefined;
@@ -73,7 +79,7 @@ export async function startTemporaryStack(
     if (given.TEMPORAL_ADDRESS) return {};
     const program = await ensureTemporalCli({ home: config.LONGSHORE_HOME, log, signal });
     const ports = { port: await freePort(), uiPort: await freePort() };
-    const server = await startTemporal({ program, ...ports, namespace: config.TEMPORAL_NAMESPACE, stateDir: directory, signal });
+    const server = await startTemporal({ program, ...ports, namespace: config.TEMPORAL_NAMESPACE, settings: temporalSettings, stateDir: directory, signal });
     stops.push(() => server.stop());
     return { TEMPORAL_ADDRESS: server.address, ...(server.uiUrl && { UI_URL: server.uiUrl }) };
   };

@@ -34,6 +34,7 @@ export interface WorldOptions {
   spares: boolean;
   workers: number;
   postgresDiskMb?: number;
+  temporal?: Record<string, number>;
 }
 
 /** An installation of its own that may be broken: servers, workers and services, and ways to all of them. */
@@ -83,7 +84,7 @@ export function forgetOtherInstallations(environment: NodeJS.ProcessEnv): void {
 }
 
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { seed, program, kinds, logs, verdict, say, interrupted, spares, workers, postgresDiskMb } = options;
+  const { seed, program, kinds, logs, verdict, say, interrupted, spares, workers, postgresDiskMb, temporal } = options;
   const stops: (() => Promise<void>)[] = [];
   let ending: Promise<void> | undefined;
   const dispose = () => (ending ??= stopAll(stops));
@@ -98,7 +99,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   try {
     const directory = await openDirectory(stops, verdict);
     const disk = postgresDiskMb === undefined ? undefined : await owned(() => openSmallDisk(postgresDiskMb));
-    const stack = await owned(() => startTemporaryStack('chaos', {}, say, disk?.directory));
+    const stack = await owned(() => startTemporaryStack('chaos', {}, say, { postgresIn: disk?.directory, temporal }));
     const records = await owned(() => openRecords(stack.config.DATABASE_URL));
     const connection = await Connection.connect({ address: stack.config.TEMPORAL_ADDRESS });
     stops.push(() => connection.close());

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cutOff, lose } from '../faults/break-ways.ts';
 import { disturbAll } from '../disturb.ts';
 import { between } from '../random.ts';
-import type { Run, Scenario } from '../scenario.ts';
+import { SHORT_RUNS, type Run, type Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import type { World } from '../world.ts';
 
@@ -15,6 +15,7 @@ export const interruptedCuts: Scenario = {
   minutes: 2,
   rules: ['lost', 'doubled', 'result', 'reported'],
   spares: false,
+  temporal: SHORT_RUNS,
   workers: 2,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);

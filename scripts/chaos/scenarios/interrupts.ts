@@ -1,5 +1,5 @@
 import { disturbAll } from '../disturb.ts';
-import type { Scenario } from '../scenario.ts';
+import { SHORT_RUNS, type Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import { killAtRandom } from './kills.ts';
 
@@ -11,6 +11,7 @@ export const interrupts: Scenario = {
   minutes: 2,
   rules: ['lost', 'doubled', 'result', 'reported'],
   spares: true,
+  temporal: SHORT_RUNS,
   workers: 2,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);

@@ -3,7 +3,7 @@ import { FEATURES } from '../kinds/features.ts';
 import { KINDS } from '../kinds/kinds.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
-import type { Run, Scenario } from '../scenario.ts';
+import { SHORT_RUNS, type Run, type Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import { openReceiver } from '../webhooks/receiver.ts';
 import type { World } from '../world.ts';
@@ -19,6 +19,7 @@ export const kills: Scenario = {
   minutes: 2,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: true,
+  temporal: SHORT_RUNS,
   workers: 2,
   async run(world, { verdict, say, minutes }) {
     const receiver = await world.owned(() => openReceiver(world));

@@ -5,7 +5,7 @@ import { KINDS } from '../kinds/kinds.ts';
 import { insist } from '../insist.ts';
 import { play } from '../play.ts';
 import { between, oneOf } from '../random.ts';
-import type { Scenario } from '../scenario.ts';
+import { SHORT_RUNS, type Scenario } from '../scenario.ts';
 import { strangeEffects } from '../strange-effects.ts';
 import type { World } from '../world.ts';
 import { killAtRandom } from './kills.ts';
@@ -28,6 +28,7 @@ export const pauses: Scenario = {
   minutes: 2,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: true,
+  temporal: SHORT_RUNS,
   workers: 2,
   async run(world, { verdict, say, minutes }) {
     const over = AbortSignal.timeout(minutes * 60_000);
