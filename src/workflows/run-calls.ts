@@ -31,7 +31,7 @@ export async function runCalls(running: RunningConversation, place: StepPlace, s
   const all = batches(step.left);
   for (const [index, batch] of all.entries()) {
     for (let waiting = batch; waiting.length > 0;) {
-      if (pauseIsDue(data, 'call') || (isAway(data) && !isWaitedFor(waiting, started))) await untilMayWork(running);
+      if (mayNotWork(data, waiting, started)) await untilMayWork(running);
       if (mustEnd(data)) {
         await Promise.all(waiting.map((call) => abandon(running, place, call, started.has(call.callId))));
         break;
@@ -63,9 +63,9 @@ function leave(step: OpenStep, left: ProposedCall[], started: Set<string>): void
   step.begun = left.map(({ callId }) => callId).filter((callId) => started.has(callId));
 }
 
-/** Whether all of it only waits for clients and sub-agents: a look at that needs no place. */
-function isWaitedFor(calls: ProposedCall[], started: Set<string>): boolean {
-  return calls.every((call) => waitsForOthers(call) && started.has(call.callId));
+/** A look at calls that only wait for clients and sub-agents needs no place. */
+function mayNotWork(data: ConversationData, calls: ProposedCall[], started: Set<string>): boolean {
+  return pauseIsDue(data, 'call') || (isAway(data) && !calls.every((call) => waitsForOthers(call) && started.has(call.callId)));
 }
 
 async function untilMayWork(running: RunningConversation): Promise<void> {
