@@ -135,9 +135,7 @@ test.each([
         const look = (looks.get(callId) ?? 0) + 1;
         looks.set(callId, look);
         void that.handle.signal('subAgentHasPlace', { callId });
-        return look > 12
-          ? finished({ sandboxTier: 'none' })
-          : ({ outcome: 'suspended', calls: [], sandboxTier: 'none', ...waiting, padding } as ReturnType<typeof finished>);
+        return look > 12 ? finished({ sandboxTier: 'none' }) : { outcome: 'suspended', calls: [], sandboxTier: 'none', ...waiting, ...long };
       };
     },
     { stopAfterMs: 1 },
