@@ -96,6 +96,8 @@ export interface CarriedConversation extends KeptState {
   handovers?: number;
   /** Sub-agents that have not ended; absent when there are none. */
   subAgents?: LiveSubAgent[];
+  /** Conversations of sub-agents for which calls of the turn wait; absent when there are none. */
+  awaitedAgents?: string[];
   /** Model calls of all turns, with those of sub-agents. Absent in runs of versions that did not count them. */
   stepsTaken?: number;
   /** Absent while the agent has none. */

@@ -8,6 +8,8 @@ import { storageLimit } from './state/budget-state.ts';
 import { askForServer } from './ask-about-method.ts';
 import { dropQuestions, newQuestions } from './state/questions.ts';
 import { mustEnd } from './state/conversation-state.ts';
+import { pauseIsDue } from './state/pause-state.ts';
+import { isLong } from './runs/move-on.ts';
 import { endSubAgent, leaveInBackground, shareOf } from './state/sub-agents.ts';
 import { letGoOfSubAgent } from './sub-agents.ts';
 import { freezeForPause } from './pause.ts';
@@ -24,6 +26,10 @@ export interface Round {
   freezing?: Promise<void>;
   /** One call alone runs. */
   isAlone?: boolean;
+  /** Calls whose code is followed. */
+  scripts?: number;
+  /** When its run is long and all of its calls wait for clients or sub-agents, they are left for a new run to wait for. */
+  mayBeLeft?: boolean;
   /** Scopes that were not cancelled, for reuse by the next calls: creating one costs several promises. */
   scopes?: CancellationScope[];
 }
@@ -37,6 +43,11 @@ interface Attached {
   scope: CancellationScope;
   round: Round;
   interrupting?: Promise<void>;
+}
+
+/** Whether a new run should wait for what the calls of a round wait for: each look at it makes the history longer, and it may take months. */
+export function isToLeave({ data }: RunningConversation, { mayBeLeft, scripts = 0 }: Round): boolean {
+  return mayBeLeft === true && scripts === 0 && data.runningCalls.length === 0 && !pauseIsDue(data, 'call') && isLong();
 }
 
 /** Attaches to a call once. `openMethods`: calls of its code that the workflow owns already. Not `async`, which would cost two more promises. */

@@ -51,7 +51,7 @@ export async function conversation(input: ConversationInput): Promise<void> {
 
 async function converse(running: RunningConversation, input: ConversationInput): Promise<void> {
   const { data } = running;
-  passOnPauses(running);
+  passOnPauses(running, input.carried);
   try {
     if (!hasWork(data) || data.turn) running.show();
     await getFiles(running);

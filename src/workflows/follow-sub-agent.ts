@@ -1,6 +1,6 @@
 import { condition } from '@temporalio/workflow';
 import type { ProposedCall } from '../contracts/activities.ts';
-import { attachCall, type AttachEnd, type Round } from './attach-call.ts';
+import { attachCall, isToLeave, type AttachEnd, type Round } from './attach-call.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
@@ -12,16 +12,19 @@ import type { StepPlace } from './settle.ts';
 import { untilAdmitted, untilReady } from './sub-agents.ts';
 import { giveBackPlace } from './turn-place.ts';
 
-/** Attaches to a call of an agent tool, and again when the sub-agents that it waits for have ended. `detached` when the turn has to end before. */
+/** Attaches to a call of an agent tool, and again when the sub-agents that it waits for have ended. `detached` when the turn has to end before, or a new run should wait. */
 export async function followSubAgent(running: RunningConversation, place: StepPlace, call: ProposedCall, round: Round): Promise<AttachEnd> {
   const { data } = running;
-  if (call.share) await untilAdmitted(running, call);
+  const leaves = () => isToLeave(running, round);
+  if (call.share) await untilAdmitted(running, call, leaves);
+  if (leaves()) return { outcome: 'detached', sandboxTier: data.sandboxTier };
   for (;;) {
     await condition(() => mustEnd(data) || !pauseIsDue(data, 'call'));
     if (mustEnd(data)) return { outcome: 'detached', sandboxTier: data.sandboxTier };
     const end = await attachCall(running, place, call, round);
     if (end.outcome === 'suspended') {
-      await untilReady(running, call, end);
+      await untilReady(running, call, end, leaves);
+      if (leaves()) return { outcome: 'detached', sandboxTier: data.sandboxTier };
     } else if (end.outcome !== 'detached' && end.outcome !== 'cancelled') return end;
   }
 }

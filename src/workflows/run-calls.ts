@@ -1,12 +1,14 @@
 import type { CancellationScope } from '@temporalio/workflow';
+import { withoutArguments } from '../common/calls/inline-arguments.ts';
 import type { ProposedCall } from '../contracts/activities.ts';
 import type { OpenStep } from '../contracts/turn.ts';
 import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
-import { isLong, movesOn } from './runs/move-on.ts';
+import { isLong, movesOn, mustStop } from './runs/move-on.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { isAway } from './state/place-state.ts';
+import { waitsForOthers } from './state/client-calls.ts';
 import { restWhilePaused } from './pause.ts';
 import { followClientTool } from './follow-client-tool.ts';
 import { followSubAgent, restingMeanwhile } from './follow-sub-agent.ts';
@@ -26,35 +28,44 @@ export async function runCalls(running: RunningConversation, place: StepPlace, s
   const { data } = running;
   const started = new Set(step.begun);
   const scopes: CancellationScope[] = [];
-  for (const [index, batch] of batches(step.left).entries()) {
+  const all = batches(step.left);
+  for (const [index, batch] of all.entries()) {
     for (let waiting = batch; waiting.length > 0;) {
-      if (pauseIsDue(data, 'call') || isAway(data)) await untilMayWork(running);
+      if (mayNotWork(data, waiting, started)) await untilMayWork(running);
       if (mustEnd(data)) {
         await Promise.all(waiting.map((call) => abandon(running, place, call, started.has(call.callId))));
         break;
       }
-      if (isLong() && (await movesOn(running, 'call'))) {
-        leave(step, [waiting, ...batches(step.left).slice(index + 1)].flat(), started);
-        return 'moves';
+      if (isLong()) {
+        leave(step, [waiting, ...all.slice(index + 1)].flat(), started);
+        if (await movesOn(running, 'call', step)) return 'moves';
+        // Nothing begins for a turn that has ended meanwhile.
+        if (mustStop(running, 'call')) continue;
       }
       for (const { callId } of waiting) started.add(callId);
-      const round: Round = { scopes, isAlone: waiting.length === 1 };
+      const round: Round = { scopes, isAlone: waiting.length === 1, mayBeLeft: !isLong() };
       const ends = await attachToEnds(running, place, waiting, round);
       if (round.freezing) await round.freezing;
       const { finished, unsettled, detached } = sortEnds(data, ends);
       for (const [{ callId }, onlyNoted] of finished) step.succeeded[callId] = onlyNoted;
       for (const [call, end] of unsettled) await settleEnd(running, place, call, end);
-      data.detachedCalls = detached.length;
+      data.detachedCalls = detached.filter((call) => !waitsForOthers(call)).length;
       waiting = detached;
     }
   }
   return 'done';
 }
 
-/** Notes what a new run has to go on with. */
+/** Notes what a new run has to go on with. The arguments of calls were for the person who was asked about them. */
 function leave(step: OpenStep, left: ProposedCall[], started: Set<string>): void {
-  step.left = left;
+  step.left = left.map(withoutArguments);
+  step.calls = step.calls.map(withoutArguments);
   step.begun = left.map(({ callId }) => callId).filter((callId) => started.has(callId));
+}
+
+/** A look at calls that only wait for clients and sub-agents needs no place. */
+function mayNotWork(data: ConversationData, calls: ProposedCall[], started: Set<string>): boolean {
+  return pauseIsDue(data, 'call') || (isAway(data) && !calls.every((call) => waitsForOthers(call) && started.has(call.callId)));
 }
 
 async function untilMayWork(running: RunningConversation): Promise<void> {
@@ -108,8 +119,8 @@ function mayRunBeside({ readOnly, client }: ProposedCall): boolean {
 }
 
 function attachToEnds(running: RunningConversation, place: StepPlace, calls: ProposedCall[], round: Round): Promise<CallEnd[]> {
-  const attached = all(calls.map((call) => attachToEnd(running, place, call, round)));
-  return calls.some(({ waits, client }) => waits ?? client) ? restingMeanwhile(running, attached) : attached;
+  const attached = together(calls.map((call) => attachToEnd(running, place, call, round)));
+  return calls.some(waitsForOthers) ? restingMeanwhile(running, attached) : attached;
 }
 
 /** Attaches to a call. When its code waits for calls of its own, a client runs it, or it has a sub-agent, follows it until that has ended. */
@@ -117,14 +128,20 @@ function attachToEnd(running: RunningConversation, place: StepPlace, call: Propo
   if (call.client) return followClientTool(running, place, call, round).then((last) => [call, last]);
   if (call.share || call.waits) return followSubAgent(running, place, call, round).then((last) => [call, last]);
   return attachCall(running, place, call, round).then((end) =>
-    end.outcome === 'suspended'
-      ? followScript(running, place, { call, calls: end.calls, mayBeLeft: round.isAlone === true }).then((last) => [call, last])
-      : [call, end],
+    end.outcome === 'suspended' ? followCode(running, place, { call, calls: end.calls }, round) : [call, end],
   );
 }
 
+function followCode(running: RunningConversation, place: StepPlace, code: { call: ProposedCall; calls: ProposedCall[] }, round: Round): Promise<CallEnd> {
+  round.scripts = (round.scripts ?? 0) + 1;
+  return followScript(running, place, { ...code, mayBeLeft: round.isAlone === true }).then((last) => {
+    round.scripts = (round.scripts ?? 1) - 1;
+    return [code.call, last];
+  });
+}
+
 /** As `Promise.all`, but without additional promises for a single one, the usual case. */
-function all<T>(promises: Promise<T>[]): Promise<T[]> {
+function together<T>(promises: Promise<T>[]): Promise<T[]> {
   const [only, ...others] = promises;
   return only && others.length === 0 ? only.then((value) => [value]) : Promise.all(promises);
 }

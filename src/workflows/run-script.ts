@@ -7,7 +7,7 @@ import { beginAttach, closeClientCall, openClientCall } from './state/client-cal
 import { startWork, stopWork } from './state/budget-state.ts';
 import { untilAnswered } from './follow-client-tool.ts';
 import { mustEnd } from './state/conversation-state.ts';
-import { isLong } from './runs/move-on.ts';
+import { isLong, isVeryLong } from './runs/move-on.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { hasPlace, isAway } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';
@@ -71,13 +71,18 @@ async function follow(script: Script, call: ProposedCall, calls: ProposedCall[],
       );
     }
   };
-  const isToLeave = () => mayBeLeft && open.size === 0 && isLong();
+  const isToLeave = () => mayBeLeft && (open.size === 0 ? isLong() : isVeryLong());
   begin(calls);
   for (let looks = 0; ; looks += 1) {
     const known = [...open.keys()];
     const end = await attachWithin(script, call, known);
     if (end.outcome === 'suspended') {
-      if (isToLeave()) return { outcome: 'detached', sandboxTier: data.sandboxTier };
+      if (isToLeave()) {
+        // Code that makes several calls at a time may never be without one: new ones wait for the next run.
+        await condition(() => mustEnd(data) || open.size === 0);
+        if (!mustEnd(data)) return { outcome: 'detached', sandboxTier: data.sandboxTier };
+        continue;
+      }
       begin(end.calls);
       if (call.client) await untilAnswered(running, call, { ...end.client, looks });
       else if (call.waits) await untilReady(running, call, end);

@@ -1,16 +1,20 @@
 import { condition, log, patched } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { LiveSubAgent } from '../contracts/conversation.ts';
+import type { CarriedConversation } from '../contracts/turn.ts';
 import { closeSubAgent, holdSubAgent } from './activities.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { addSubAgent, endSubAgent, noteStarted, shareOf } from './state/sub-agents.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import type { RunningConversation } from './running.ts';
 
+type IsOver = () => boolean;
 type Suspended = Extract<ExecuteToolResult, { outcome: 'suspended' }>;
 
 /** Patch id. Before it, a pause `now` after one at the end of the step was not passed on. */
 const NOW_AFTER_STEP = 'now-after-step';
+/** Patch id. Before it, sub-agents stayed paused when a run began with the end of a pause that they were asked for by the run before. */
+const RESUMED_AT_BEGIN = 'resumed-at-begin';
 /** The report of an end may be lost. Milliseconds. */
 const LOOK_AGAIN_MS = 60 * 60_000;
 /** So may the news of a place. Milliseconds. */
@@ -18,30 +22,36 @@ const LOOK_FOR_PLACE_MS = 5 * 60_000;
 /** Time in which sub-agents may close with their parent. Milliseconds. */
 const CLOSING_MS = 60_000;
 
-/** Waits until the sub-agent of a call has its share of the budget, or until the turn has to end. */
-export async function untilAdmitted({ data }: RunningConversation, call: ProposedCall): Promise<void> {
+const never = () => false;
+
+/** Waits until the sub-agent of a call has its share of the budget, until `isOver`, or until the turn has to end. */
+export async function untilAdmitted({ data }: RunningConversation, call: ProposedCall, isOver: IsOver = never): Promise<void> {
   addSubAgent(data, call, Date.now());
-  await condition(() => mustEnd(data) || shareOf(data, call.callId) !== undefined);
+  await condition(() => mustEnd(data) || isOver() || shareOf(data, call.callId) !== undefined);
 }
 
-/** Waits for what a suspended call of an agent tool waits for, until it is to be looked for, or until the turn has to end. */
-export function untilReady(running: RunningConversation, call: ProposedCall, { waitsFor, waitsForPlace }: Suspended): Promise<void> {
-  return waitsForPlace ? untilPlaced(running, call) : untilEnded(running, call, waitsFor);
+/** Waits for what a suspended call of an agent tool waits for, until it is to be looked for, until `isOver`, or until the turn has to end. */
+export function untilReady(running: RunningConversation, call: ProposedCall, { waitsFor, waitsForPlace }: Suspended, isOver: IsOver = never): Promise<void> {
+  return waitsForPlace ? untilPlaced(running, call, isOver) : untilEnded(running, call, waitsFor, isOver);
 }
 
 /** Waits until the sub-agent of a call has a place in the tree of conversations. */
-async function untilPlaced({ data }: RunningConversation, { callId }: ProposedCall): Promise<void> {
-  await condition(() => mustEnd(data) || data.placedAgents.includes(callId), LOOK_FOR_PLACE_MS, { summary: 'a place in the tree of conversations' });
+async function untilPlaced({ data }: RunningConversation, { callId }: ProposedCall, isOver: IsOver): Promise<void> {
+  await condition(() => mustEnd(data) || isOver() || data.placedAgents.includes(callId), LOOK_FOR_PLACE_MS, {
+    summary: 'a place in the tree of conversations',
+  });
   data.placedAgents = data.placedAgents.filter((other) => other !== callId);
 }
 
 /** Waits until the sub-agents that a call waits for have reported their ends. */
-async function untilEnded({ data }: RunningConversation, { callId, share }: ProposedCall, awaited: string[] = []): Promise<void> {
+async function untilEnded({ data }: RunningConversation, { callId, share }: ProposedCall, awaited: string[] = [], isOver: IsOver): Promise<void> {
   const [own] = awaited;
   if (share && own !== undefined) noteStarted(data, callId, own);
   data.awaitedAgents.push(...awaited);
   const isAwaited = ({ conversationId }: LiveSubAgent) => conversationId !== undefined && awaited.includes(conversationId);
-  await condition(() => mustEnd(data) || !data.subAgents.some(isAwaited), LOOK_AGAIN_MS, { summary: 'look at the sub-agents' });
+  await condition(() => mustEnd(data) || isOver() || !data.subAgents.some(isAwaited), LOOK_AGAIN_MS, { summary: 'look at the sub-agents' });
+  // A new run waits for them.
+  if (isOver()) return;
   data.awaitedAgents = data.awaitedAgents.filter((other) => !awaited.includes(other));
 }
 
@@ -61,15 +71,15 @@ export async function closeSubAgents(running: RunningConversation): Promise<void
   await condition(() => data.subAgents.length === 0, CLOSING_MS, { summary: 'sub-agents close' });
 }
 
-/** How sub-agents were asked to pause, by their calls. */
-type Held = Map<string, 'step' | 'now'>;
+/** How sub-agents were asked to pause, by their calls; `earlier`: by a run before this one. */
+type Held = Map<string, 'step' | 'now' | 'earlier'>;
 
 /**
  * Pauses sub-agents while an operator's pause of this conversation is due or lasts, and resumes them after it. Runs as long as the conversation.
  * What has begun to tell them ends with the run.
  */
-export function passOnPauses(running: RunningConversation): void {
-  const held: Held = new Map();
+export function passOnPauses(running: RunningConversation, carried?: CarriedConversation): void {
+  const held: Held = new Map(heldBefore(carried).map((callId) => [callId, 'earlier']));
   const telling = { isUnderWay: false };
   void keepTelling(running, held, telling);
   running.hasPassedOnPauses = () => !telling.isUnderWay && toTell(running.data, held).length === 0;
@@ -98,13 +108,20 @@ function toTell(data: ConversationData, held: Held): string[] {
 }
 
 /** A pause that has become one `now` is passed on, too. */
-function differs(told: 'step' | 'now' | undefined, pause: 'step' | 'now' | undefined): boolean {
+function differs(told: 'step' | 'now' | 'earlier' | undefined, pause: 'step' | 'now' | undefined): boolean {
+  if (told === 'earlier') return pause !== undefined || patched(RESUMED_AT_BEGIN);
   if (told === 'step' && pause === 'now') return patched(NOW_AFTER_STEP);
   return (told === undefined) !== (pause === undefined);
 }
 
+/** Those that the earlier run has asked to pause: no run ends before all of them know. */
+function heldBefore(carried: CarriedConversation | undefined): string[] {
+  if (!carried || pauseOf(carried) === undefined) return [];
+  return carried.subAgents?.flatMap(({ callId, conversationId }) => (conversationId === undefined ? [] : [callId])) ?? [];
+}
+
 /** How an operator has paused the conversation, or wishes to. */
-function pauseOf({ pauseWish, paused, pausedHow = 'step' }: ConversationData): 'step' | 'now' | undefined {
+function pauseOf({ pauseWish, paused, pausedHow = 'step' }: Pick<ConversationData, 'pauseWish' | 'paused' | 'pausedHow'>): 'step' | 'now' | undefined {
   if (pauseWish?.reason.by === 'operator') return pauseWish.mode;
   return paused?.by === 'operator' ? pausedHow : undefined;
 }

@@ -28,7 +28,7 @@ export function inlineLength(calls: Pick<Shown, 'arguments'>[]): number {
   return calls.reduce((sum, { arguments: given }) => sum + (given === undefined ? 0 : JSON.stringify(given).length), 0);
 }
 
-function withoutArguments(call: ProposedCall): ProposedCall {
+export function withoutArguments(call: ProposedCall): ProposedCall {
   const { arguments: _, ...rest } = call;
   return rest;
 }

@@ -1,10 +1,14 @@
 import { allHandlersFinished, condition, patched, workflowInfo } from '@temporalio/workflow';
+import type { OpenStep } from '../../contracts/turn.ts';
 import type { RunningConversation } from '../running.ts';
+import type { ConversationData } from '../state/conversation-data.ts';
 import { carryConversation, mustEnd } from '../state/conversation-state.ts';
 import { pauseIsDue } from '../state/pause-state.ts';
 
 /** Patch id. Runs that began before it take a turn to its end, whatever that adds to their history. */
 const MOVES_WITHIN_TURN = 'moves-within-turn';
+/** Of 51 200 events and 50 MiB, after which Temporal ends a workflow. */
+const VERY_LONG = { events: 15_000, bytes: 15 * 1024 * 1024 };
 /** Temporal takes 2 MiB as the input of a run. Bytes of JSON. */
 const MOST_CARRIED = 1_900_000;
 
@@ -13,15 +17,24 @@ export function isLong(): boolean {
   return workflowInfo().continueAsNewSuggested && patched(MOVES_WITHIN_TURN);
 }
 
+/** Whether the history of this run is so long that its turn holds back new work until it can go on in a new run. */
+export function isVeryLong(): boolean {
+  const { historyLength, historySize } = workflowInfo();
+  return (historyLength > VERY_LONG.events || historySize > VERY_LONG.bytes) && isLong();
+}
+
 /**
  * Whether a turn whose history is long goes on in a new run; asked where nothing runs for the turn. Waits until nothing is under way that the next run would not
  * know of. False when the turn has to pause or to end first, and when its state is too large for now.
  */
-export async function movesOn(running: RunningConversation, moment: 'step' | 'call'): Promise<boolean> {
-  const { data } = running;
+export async function movesOn(running: RunningConversation, moment: 'step' | 'call', openStep?: OpenStep): Promise<boolean> {
   await running.save();
   await condition(() => mustStop(running, moment) || isSettled(running));
-  return !mustStop(running, moment) && new TextEncoder().encode(JSON.stringify(carryConversation(data))).length <= MOST_CARRIED;
+  return !mustStop(running, moment) && bytesToCarry(running.data, openStep) <= MOST_CARRIED;
+}
+
+function bytesToCarry(data: ConversationData, openStep: OpenStep | undefined): number {
+  return new TextEncoder().encode(JSON.stringify([carryConversation(data), openStep])).length;
 }
 
 /** Whether the turn has to pause or to end here. */

@@ -1,5 +1,11 @@
+import type { ProposedCall } from '../../contracts/activities.ts';
 import type { WaitingCall } from '../../contracts/client-tool.ts';
 import type { ConversationData, OpenClientCall } from './conversation-data.ts';
+
+/** Whether a call, once it is begun, waits for a client or for sub-agents: nothing of it is in the sandbox. */
+export function waitsForOthers({ waits, client }: Pick<ProposedCall, 'waits' | 'client'>): boolean {
+  return waits ?? client ?? false;
+}
 
 /** From now on, the answer of a client is noted. */
 export function openClientCall(data: ConversationData, { callId, tool }: Pick<WaitingCall, 'callId' | 'tool'>): void {

@@ -1,6 +1,7 @@
 import type { ConversationInput, QueuedMessage, SendMessageArgs, Wake } from '../../contracts/conversation.ts';
 import type { Usage } from '../../contracts/usage.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
+import { waitsForOthers } from './client-calls.ts';
 import { countCost, startWork, stopWork } from './budget-state.ts';
 import { isOfUser } from './judge-state.ts';
 import type { CarriedConversation, Turn, TurnEnding } from '../../contracts/turn.ts';
@@ -58,9 +59,10 @@ export function openConversation(input: ConversationInput): ConversationData {
   return data;
 }
 
-/** Calls that the earlier run has begun, and that have no result yet. */
+/** Calls that the earlier run has begun, that have no result yet, and that may hold commands. */
 function callsInSandbox({ turn }: CarriedConversation): number {
-  return turn?.openStep?.begun.length ?? 0;
+  const { left = [], begun = [] } = turn?.openStep ?? {};
+  return left.filter((call) => begun.includes(call.callId) && !waitsForOthers(call)).length;
 }
 
 /** The state for the next run. Nothing may run for the turn, if there is one. */
@@ -83,6 +85,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     stepsTaken,
     forks,
     urgent,
+    awaitedAgents,
   } = data;
   const known = withoutUndefined({
     contextWish,
@@ -104,6 +107,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     ...(wake && { wake }),
     ...(paused && { paused }),
     ...(data.turn && { turn: carryTurn(data.turn), ...(data.pauseWish && { pauseWish: data.pauseWish }) }),
+    ...(data.turn && awaitedAgents.length > 0 && { awaitedAgents }),
     ...known,
     ...(subAgents.length > 0 && { subAgents }),
     ...(handovers > 0 && { handovers }),
@@ -230,6 +234,7 @@ export function finishTurn(data: ConversationData, nowMs: number, newTurnId: () 
   stopWork(data, nowMs);
   data.approvals = [];
   data.runningCalls = [];
+  data.awaitedAgents = [];
   data.detachedCalls = 0;
   const requeued = left.map((message) => ({ ...message, turnId: newTurnId() }));
   data.queue.unshift(...requeued);
