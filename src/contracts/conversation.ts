@@ -1,14 +1,12 @@
-import type { AgentLimits } from './agent.ts';
 import type { BackupState } from './checkpoints/backup.ts';
 import type { WaitingCall } from './client-tool.ts';
 import type { ImportedFrom } from './imports/import.ts';
-import type { ForkedFrom, ForkInput } from './forks/fork.ts';
+import type { ForkedFrom } from './forks/fork.ts';
 import type { JsonObject } from './json.ts';
 import type { RoomStatus } from './hosts/room.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
 import type { PlanItem } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
-import type { CarriedConversation } from './turn.ts';
 import type { Parent, Share, Spent } from './sub-agent.ts';
 import type { AskedByPlugins, UsageTotals } from './usage.ts';
 
@@ -35,28 +33,6 @@ export type PauseReason =
   | { by: 'budget'; exhausted: BudgetKind; limit: number }
   /** This approval was not answered in time; it keeps waiting. */
   | { by: 'approval'; callId: string; tool: string };
-
-/** Start arguments of the conversation workflow; `carried` is set by continue-as-new only. */
-export interface ConversationInput {
-  conversationId: string;
-  agentId: string;
-  userId: string;
-  tenantId: string;
-  limits: AgentLimits;
-  /** The first message, already validated; absent when the conversation starts empty. */
-  firstMessage?: QueuedMessage;
-  /** Present when a schedule started the conversation. */
-  scheduledBy?: ScheduledBy;
-  /** The conversation closes itself when it has answered its messages, instead of waiting for more. */
-  closeWhenDone?: boolean;
-  /** Present in the conversation of a sub-agent. */
-  parent?: Parent;
-  /** Present in a fork, which gets its files before its first turn. */
-  fork?: ForkInput;
-  /** Present in one that was brought in from an export. */
-  importedFrom?: ImportedFrom;
-  carried?: CarriedConversation;
-}
 
 /** A message that waits; its text is in Postgres under `messageId`, unless an operator typed it into the Temporal UI. */
 export interface QueuedMessage {

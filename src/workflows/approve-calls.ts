@@ -1,7 +1,7 @@
 import { condition, patched } from '@temporalio/workflow';
 import type { ProposedCall, SettleCallArgs } from '../contracts/activities.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
-import type { PauseWish } from '../contracts/turn.ts';
+import type { PauseWish } from '../contracts/conversation-run.ts';
 import { askAgain } from './state/allowed-tools.ts';
 import { askApproval, dueApprovals, nextExpiry, openApprovals, pauseForApprovals } from './state/approval-state.ts';
 import type { Approval, ConversationData, Resolution } from './state/conversation-data.ts';

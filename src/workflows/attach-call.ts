@@ -9,7 +9,7 @@ import { askForServer } from './ask-about-method.ts';
 import { dropQuestions, newQuestions } from './state/questions.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
-import { isLong } from './runs/move-on.ts';
+import { isLong } from './move-on.ts';
 import { endSubAgent, leaveInBackground, shareOf } from './state/sub-agents.ts';
 import { letGoOfSubAgent } from './sub-agents.ts';
 import { freezeForPause } from './pause.ts';

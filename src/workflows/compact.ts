@@ -5,7 +5,7 @@ import { compactContext, restoreContext } from './activities.ts';
 import { newId, unlessEnded, type RunningConversation } from './running.ts';
 import { sharedParts } from './state/budget-state.ts';
 import { offerLimits } from './state/sub-agents.ts';
-import type { Turn } from '../contracts/turn.ts';
+import type { Turn } from '../contracts/conversation-run.ts';
 import { countUsage } from './state/conversation-state.ts';
 
 /** Makes the prompt of the turn's next step smaller. When nothing more can be left out, the step is tried as it is. */

@@ -8,12 +8,12 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ConversationInput } from '../contracts/conversation.ts';
+import type { ConversationInput } from '../contracts/conversation-run.ts';
 import { reportEnd } from './activities.ts';
 import { serveContextWish } from './compact.ts';
 import { closeSubAgents, passOnPauses } from './sub-agents.ts';
 import { closeSandbox, getFiles } from './own-sandbox.ts';
-import { isSettled } from './runs/move-on.ts';
+import { isSettled } from './move-on.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { exhaustedBudget, pauseForBudget, spentBy, stopWork } from './state/budget-state.ts';
 import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './state/conversation-state.ts';

@@ -11,7 +11,7 @@ import type {
 } from '../contracts/conversation.ts';
 import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import { editArguments, rewindConversation } from './activities.ts';
-import { afterTask } from './after-task.ts';
+import { afterTask } from './messages/after-task.ts';
 import { isObject } from '../contracts/json.ts';
 import { isQuestion } from '../contracts/questions/question.ts';
 import type { Spent, SubAgentEnd } from '../contracts/sub-agent.ts';

@@ -1,11 +1,11 @@
 import type { CancellationScope } from '@temporalio/workflow';
 import { withoutArguments } from '../common/calls/inline-arguments.ts';
 import type { ProposedCall } from '../contracts/activities.ts';
-import type { OpenStep } from '../contracts/turn.ts';
+import type { OpenStep } from '../contracts/conversation-run.ts';
 import { abandon, attachCall, settleEnd, type AttachEnd, type Round } from './attach-call.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
-import { isLong, movesOn, mustStop } from './runs/move-on.ts';
+import { isLong, movesOn, mustStop } from './move-on.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { isAway } from './state/place-state.ts';
 import { waitsForOthers } from './state/client-calls.ts';

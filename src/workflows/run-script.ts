@@ -7,7 +7,7 @@ import { beginAttach, closeClientCall, openClientCall } from './state/client-cal
 import { startWork, stopWork } from './state/budget-state.ts';
 import { untilAnswered } from './follow-client-tool.ts';
 import { mustEnd } from './state/conversation-state.ts';
-import { isLong, isVeryLong } from './runs/move-on.ts';
+import { isLong, isVeryLong } from './move-on.ts';
 import { pauseIsDue } from './state/pause-state.ts';
 import { hasPlace, isAway } from './state/place-state.ts';
 import { restWhilePaused } from './pause.ts';

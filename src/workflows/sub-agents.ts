@@ -1,7 +1,7 @@
 import { condition, log, patched } from '@temporalio/workflow';
 import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts';
 import type { LiveSubAgent } from '../contracts/conversation.ts';
-import type { CarriedConversation } from '../contracts/turn.ts';
+import type { CarriedConversation } from '../contracts/conversation-run.ts';
 import { closeSubAgent, holdSubAgent } from './activities.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { addSubAgent, endSubAgent, noteStarted, shareOf } from './state/sub-agents.ts';

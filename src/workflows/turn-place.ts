@@ -1,7 +1,7 @@
 import type { WaitsForPlace } from '../contracts/places/turn-place.ts';
 import { askForPlace, leavePlace } from './activities.ts';
 import { startWork, stopWork } from './state/budget-state.ts';
-import type { Turn } from '../contracts/turn.ts';
+import type { Turn } from '../contracts/conversation-run.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { startConversation, type StartParts } from '../../src/client/start-conversation.ts';
 import type { Agent } from '../../src/contracts/agent.ts';
-import type { ConversationInput } from '../../src/contracts/conversation.ts';
+import type { ConversationInput } from '../../src/contracts/conversation-run.ts';
 import type { ParentSandbox } from '../../src/contracts/sub-agents/sandbox-use.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newConversation, useTestStore } from '../store/support.ts';

@@ -15,7 +15,8 @@ import type { JudgeCallArgs, JudgeCallResult } from '../../src/contracts/judging
 import type { PlaceAnswer } from '../../src/contracts/places/turn-place.ts';
 import type { CompactContextResult } from '../../src/contracts/transcript.ts';
 import type { AgentLimits } from '../../src/contracts/agent.ts';
-import type { ConversationInput, ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
+import type { ConversationState, ConversationStatus, SandboxTier } from '../../src/contracts/conversation.ts';
+import type { ConversationInput } from '../../src/contracts/conversation-run.ts';
 import { type Elsewhere, HOST_CUT_OFF, hostQueue, SANDBOX_ELSEWHERE } from '../../src/contracts/hosts/elsewhere.ts';
 import { makeId } from '../../src/contracts/ids.ts';
 import { scheduledConversationId, type StartScheduledArgs } from '../../src/contracts/schedule.ts';
@@ -238,8 +239,7 @@ export class Stage {
         const world = enter('callModel', args);
         const refusal = args.accepts && world.acceptWithModel(args.turnId, args.accepts);
         if (refusal) return refusal;
-        const answer = world.answers.shift() ?? asks();
-        return { ...(await answer(args)), ...(args.accepts && !world.acceptsNothing && { accepted: true }) };
+        return { ...(await (world.answers.shift() ?? asks())(args)), ...(args.accepts && !world.acceptsNothing && { accepted: true }) };
       },
       compactContext: async (args) => enter('compactContext', args).compact(),
       restoreContext: async (args) => void enter('restoreContext', args),

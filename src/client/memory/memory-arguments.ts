@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, id, read, readOptions } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
-import { PATH_RULE, problemOfContent, problemOfPath } from '../../common/memory-path.ts';
+import { PATH_RULE, problemOfContent, problemOfPath } from '../../common/given/memory-path.ts';
 import { MEMORY_LIMITS, type MemoryPlace } from '../../contracts/memory/memory.ts';
 import type { MemoryOf } from './memory-types.ts';
 

@@ -1,7 +1,7 @@
 import type { AuditSource } from '../../contracts/audit.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import { MEMORY_LIMITS, type MemoryChange, type MemoryPlace, type MemoryVersion } from '../../contracts/memory/memory.ts';
-import { utf8Length } from '../../common/memory-path.ts';
+import { utf8Length } from '../../common/given/memory-path.ts';
 import { pseudonymOf } from '../../platform/pseudonym.ts';
 import type { MemoryRows } from '../../store/memory/memory.ts';
 import { contentOf, deleteOptionsOf, memoryOf, pathOf, placeOf, readOptionsOf, writeOptionsOf } from './memory-arguments.ts';

@@ -2,7 +2,7 @@ import { fitsInline, inlineLength } from '../../common/calls/inline-arguments.ts
 import type { PendingApproval, ResolveApprovalArgs } from '../../contracts/conversation.ts';
 import type { ProposedCall } from '../../contracts/activities.ts';
 import { isQuestion } from '../../contracts/questions/question.ts';
-import type { PauseWish } from '../../contracts/turn.ts';
+import type { PauseWish } from '../../contracts/conversation-run.ts';
 import { allowTool } from './allowed-tools.ts';
 import type { Approval, ConversationData, Resolution } from './conversation-data.ts';
 

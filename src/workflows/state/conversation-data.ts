@@ -8,7 +8,7 @@ import type { ContextWish } from '../../contracts/transcript.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
 import type { Parent } from '../../contracts/sub-agent.ts';
-import type { PauseWish, Turn } from '../../contracts/turn.ts';
+import type { PauseWish, Turn } from '../../contracts/conversation-run.ts';
 
 /** How an approval ended; `withdrawn` when its turn ended before an answer. */
 export interface Resolution {

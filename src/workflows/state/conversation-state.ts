@@ -1,10 +1,10 @@
-import type { ConversationInput, QueuedMessage, SendMessageArgs, Wake } from '../../contracts/conversation.ts';
+import type { QueuedMessage, SendMessageArgs, Wake } from '../../contracts/conversation.ts';
 import type { Usage } from '../../contracts/usage.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import { waitsForOthers } from './client-calls.ts';
 import { countCost, startWork, stopWork } from './budget-state.ts';
 import { isOfUser } from './judge-state.ts';
-import type { CarriedConversation, Turn, TurnEnding } from '../../contracts/turn.ts';
+import type { ConversationInput, CarriedConversation, Turn, TurnEnding } from '../../contracts/conversation-run.ts';
 import type { ConversationData } from './conversation-data.ts';
 
 /** Number of message ids that are kept for deduplication. */

@@ -1,5 +1,5 @@
 import type { PauseArgs, PauseReason, ResumeArgs } from '../../contracts/conversation.ts';
-import type { PauseWish } from '../../contracts/turn.ts';
+import type { PauseWish } from '../../contracts/conversation-run.ts';
 import { grantCost, stopWork } from './budget-state.ts';
 import type { ConversationData } from './conversation-data.ts';
 

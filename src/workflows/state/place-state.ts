@@ -1,6 +1,6 @@
 import type { CallModelArgs, CallModelResult } from '../../contracts/activities.ts';
 import type { WaitsForPlace } from '../../contracts/places/turn-place.ts';
-import type { Turn } from '../../contracts/turn.ts';
+import type { Turn } from '../../contracts/conversation-run.ts';
 import type { ConversationData } from './conversation-data.ts';
 
 /** What a model call asks a place with. */

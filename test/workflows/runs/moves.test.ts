@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { ConversationInput } from '../../../src/contracts/conversation.ts';
-import type { CarriedConversation } from '../../../src/contracts/turn.ts';
+import type { ConversationInput, CarriedConversation } from '../../../src/contracts/conversation-run.ts';
 import { asks, Stage, toolCall, until, type World } from '../support.ts';
 import { counted, finished, padding } from './long.ts';
 

@@ -1,4 +1,4 @@
-import type { ConversationInput } from '../../../src/contracts/conversation.ts';
+import type { ConversationInput } from '../../../src/contracts/conversation-run.ts';
 import { countAsked, countTasks, modelLeft, tasksMayUse } from '../../../src/workflows/state/asked-state.ts';
 import { budgetLeft, grantCost } from '../../../src/workflows/state/budget-state.ts';
 import { carryConversation, openConversation, startTurn, takeMessage } from '../../../src/workflows/state/conversation-state.ts';

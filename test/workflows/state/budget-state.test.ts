@@ -1,4 +1,4 @@
-import type { ConversationInput } from '../../../src/contracts/conversation.ts';
+import type { ConversationInput } from '../../../src/contracts/conversation-run.ts';
 import { budgetLeft, exhaustedBudget, pauseForBudget } from '../../../src/workflows/state/budget-state.ts';
 import { carryConversation, countStep, finishTurn, openConversation, startTurn } from '../../../src/workflows/state/conversation-state.ts';
 import { statusOf } from '../../../src/workflows/state/conversation-status.ts';

@@ -1,4 +1,4 @@
-import type { ConversationInput } from '../../../src/contracts/conversation.ts';
+import type { ConversationInput } from '../../../src/contracts/conversation-run.ts';
 
 /** A conversation with a budget of 3 steps for each turn and of 100 tokens. */
 export const input: ConversationInput = {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { Verdict } from '../../../src/contracts/judging.ts';
 import type { AgentLimits } from '../../../src/contracts/agent.ts';
-import type { ConversationInput } from '../../../src/contracts/conversation.ts';
+import type { ConversationInput } from '../../../src/contracts/conversation-run.ts';
 import { answerApproval, askApproval, dueApprovals, judgeAnswer, openApprovals } from '../../../src/workflows/state/approval-state.ts';
 import type { Approval, ConversationData, Resolution } from '../../../src/workflows/state/conversation-data.ts';
 import { openConversation, startTurn, takeMessage } from '../../../src/workflows/state/conversation-state.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Agent } from '../../../contracts/agent.ts';
-import { PATH_RULE, problemOfContent, problemOfPath } from '../../../common/memory-path.ts';
+import { PATH_RULE, problemOfContent, problemOfPath } from '../../../common/given/memory-path.ts';
 import { MEMORY_LIMITS, MEMORY_PLUGIN, type MemoryFiles, type MemoryOutcome, type MemoryPlace } from '../../../contracts/memory/memory.ts';
 import { definePlugin, defineTool, type Plugin } from '../../api/define-plugin.ts';
 import type { PluginConversation } from '../../api/plugin.ts';

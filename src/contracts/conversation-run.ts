@@ -1,8 +1,12 @@
+import type { AgentLimits } from './agent.ts';
 import type { AcceptedMessage, AnswerCheck, ProposedCall } from './activities.ts';
 import type { AllowedTool, KeptState, LiveSubAgent, PauseReason, QueuedMessage, TurnOutcome, Wake } from './conversation.ts';
-import type { ShownForks } from './forks/fork.ts';
+import type { ForkInput, ShownForks } from './forks/fork.ts';
+import type { ImportedFrom } from './imports/import.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
 import type { ShownPlan } from './plan/plan.ts';
+import type { ScheduledBy } from './schedule.ts';
+import type { Parent } from './sub-agent.ts';
 import type { ContextWish } from './transcript.ts';
 import type { Usage } from './usage.ts';
 
@@ -66,6 +70,28 @@ export interface OpenStep {
   succeeded: Record<string, boolean>;
   /** Present when the answer has to fit a schema. */
   answer?: AnswerCheck;
+}
+
+/** Start arguments of the conversation workflow; `carried` is set by continue-as-new only. */
+export interface ConversationInput {
+  conversationId: string;
+  agentId: string;
+  userId: string;
+  tenantId: string;
+  limits: AgentLimits;
+  /** The first message, already validated; absent when the conversation starts empty. */
+  firstMessage?: QueuedMessage;
+  /** Present when a schedule started the conversation. */
+  scheduledBy?: ScheduledBy;
+  /** The conversation closes itself when it has answered its messages, instead of waiting for more. */
+  closeWhenDone?: boolean;
+  /** Present in the conversation of a sub-agent. */
+  parent?: Parent;
+  /** Present in a fork, which gets its files before its first turn. */
+  fork?: ForkInput;
+  /** Present in one that was brought in from an export. */
+  importedFrom?: ImportedFrom;
+  carried?: CarriedConversation;
 }
 
 /** A request to pause: after the running step, or at once. */

@@ -1,5 +1,5 @@
-import { unstorable } from '../contracts/visible-text.ts';
-import { MEMORY_LIMITS } from '../contracts/memory/memory.ts';
+import { unstorable } from '../../contracts/visible-text.ts';
+import { MEMORY_LIMITS } from '../../contracts/memory/memory.ts';
 
 const MOST_CHARACTERS = 200;
 const MOST_NAMES = 8;

@@ -1,9 +1,9 @@
 import { allHandlersFinished, condition, patched, workflowInfo } from '@temporalio/workflow';
-import type { OpenStep } from '../../contracts/turn.ts';
-import type { RunningConversation } from '../running.ts';
-import type { ConversationData } from '../state/conversation-data.ts';
-import { carryConversation, mustEnd } from '../state/conversation-state.ts';
-import { pauseIsDue } from '../state/pause-state.ts';
+import type { OpenStep } from '../contracts/conversation-run.ts';
+import type { RunningConversation } from './running.ts';
+import type { ConversationData } from './state/conversation-data.ts';
+import { carryConversation, mustEnd } from './state/conversation-state.ts';
+import { pauseIsDue } from './state/pause-state.ts';
 
 /** Patch id. Runs that began before it take a turn to its end, whatever that adds to their history. */
 const MOVES_WITHIN_TURN = 'moves-within-turn';
