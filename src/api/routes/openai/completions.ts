@@ -8,7 +8,9 @@ import { withoutUndefined } from '../../../common/without-undefined.ts';
 import { makeId } from '../../../contracts/ids.ts';
 import { sendOptions } from '../../../client/client-arguments.ts';
 import { findAgent } from '../../../client/start-conversation.ts';
-import { mayReach } from '../../auth/caller.ts';
+import type { ResultOptions } from '../../../client/client-tools/client-tool-types.ts';
+import type { ConversationRow } from '../../../store/store.ts';
+import { mayReach, type Caller } from '../../auth/caller.ts';
 import { leastOf } from '../../auth/limits-of-caller.ts';
 import { requireRoom } from '../../auth/require-room.ts';
 import { ownUser } from '../../auth/tenant-for.ts';
@@ -107,39 +109,57 @@ async function take(parts: RouteParts, request: FastifyRequest, body: Completion
   const wanted = readCompletionRequest(body);
   const { clientTools } = sendOptions(withoutUndefined({ clientTools: toolsIn(body, await findAgent(parts.client.agents, body.model)) }));
   if (wanted.kind === 'results') return takeResults(parts, request, body, wanted);
-  const { kind: _kind, hasHistory, ...content } = wanted;
+  const { kind: _kind, hasHistory, results, ...content } = wanted;
   const { caller, headers } = request;
-  const name = nameOf(headers[CONVERSATION], body.metadata?.conversation);
+  const user = ownUser(caller, body.user ?? undefined);
+  const called = await turnOfCalls(parts, caller, results, user);
+  const name = nameOf(headers[CONVERSATION], body.metadata?.conversation) ?? called?.row.conversationId;
   if (name === undefined && hasHistory) {
     const fix = `Name the conversation with the header ${CONVERSATION} or metadata.conversation, such as by the id of the chat in your application`;
     throw failure('INVALID_ARGUMENT', { what: 'body.messages', problem: 'they have a history, and nothing says of which conversation', fix });
   }
   const ids = repeatableIds(parts, caller, headers, 'completions') ?? newIds();
-  const user = ownUser(caller, body.user ?? undefined);
   const chat = name === undefined ? await chatOrNew(parts, ids.id('conv'), user ?? DEFAULT_USER) : await chatNamed(parts, caller, name, user);
   refuseOtherAgent(chat, body.model);
   await requireRoom(parts.store, request);
   const message = { messageId: ids.id('msg'), ...content, ...(clientTools && { clientTools }), agent: body.model, user: user ?? DEFAULT_USER };
-  return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
+  if (called?.row.conversationId !== chat.conversationId)
+    return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
+  // Before the results, so that the turn which waits for them reads the message with them.
+  const taken = await sendToChat(parts, request, chat, { ...message, whenBusy: 'steer' });
+  await giveResults(parts.longshore, chat.conversationId, results);
+  return { ...taken, ...(taken.turnId === called.turnId && { answered: results.map(({ callId }) => callId) }) };
+}
+
+/** The turn that the calls are of; undefined when they are not all of one, or not the caller's. */
+async function turnOfCalls(
+  { store }: RouteParts,
+  caller: Caller,
+  results: readonly ResultOptions[],
+  user: string | undefined,
+): Promise<{ row: ConversationRow; turnId: string } | undefined> {
+  const calls = await Promise.all(results.map(({ callId }) => store.toolCalls.get(callId)));
+  const [first] = calls;
+  const row = first && (await store.conversations.get(first.conversationId));
+  const isOne = calls.every((call) => call?.turnId === first?.turnId && call?.conversationId === first?.conversationId);
+  const isTheirs = row && mayReach(caller, row) && (user === undefined || user === row.userId);
+  return isOne && isTheirs ? { row, turnId: first.turnId } : undefined;
 }
 
 /** The ids of the calls lead to their conversation: a client that runs tools need not name it. */
 async function takeResults(parts: RouteParts, request: FastifyRequest, body: CompletionBody, wanted: Results): Promise<Taken> {
   const { store, longshore } = parts;
   const { results, at } = wanted;
-  const calls = await Promise.all(results.map(({ callId }) => store.toolCalls.get(callId)));
-  const [first] = calls;
-  const row = first && (await store.conversations.get(first.conversationId));
-  const isOne = calls.every((call) => call?.turnId === first?.turnId && call?.conversationId === first?.conversationId);
-  const user = ownUser(request.caller, body.user ?? undefined);
-  if (!first || !row || !isOne || !mayReach(request.caller, row) || (user !== undefined && user !== row.userId)) {
+  const called = await turnOfCalls(parts, request.caller, results, ownUser(request.caller, body.user ?? undefined));
+  if (!called) {
     throw failure('INVALID_ARGUMENT', {
       what: at,
       problem: 'it answers no call of one of your conversations',
       fix: 'Send back the ids of the calls as they came',
     });
   }
-  const { conversationId, turnId } = first;
+  const { row, turnId } = called;
+  const { conversationId } = row;
   refuseOtherAgent({ row }, body.model);
   await giveResults(longshore, conversationId, results);
   request.ledTo = { conversationId, turnId };
