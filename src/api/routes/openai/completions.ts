@@ -24,7 +24,7 @@ import { createCompletionView, createPartsView } from '../../protocols/openai/co
 import type { CompletionPart } from '../../protocols/openai/map-event.ts';
 import { followEvents } from '../../stream/stream-events.ts';
 import { giveResults } from '../chat/give-results.ts';
-import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
+import { chatNamed, sendToChat, type ChatMessage, type NamedChat, type TakenMessage } from '../chat/chats.ts';
 import { toolsIn, completionBody, readCompletionRequest, type CompletionBody, type CompletionRequest } from './completion-request.ts';
 import { COMMAND_ERRORS } from '../conversation-of.ts';
 import { idempotencyHeader } from '../schemas.ts';
@@ -108,27 +108,45 @@ type Taken = TakenMessage & { answered?: string[] };
 async function take(parts: RouteParts, request: FastifyRequest, body: CompletionBody): Promise<Taken> {
   const wanted = readCompletionRequest(body);
   const { clientTools } = sendOptions(withoutUndefined({ clientTools: toolsIn(body, await findAgent(parts.client.agents, body.model)) }));
-  if (wanted.kind === 'results') return takeResults(parts, request, body, wanted);
-  const { kind: _kind, hasHistory, results, ...content } = wanted;
+  return wanted.kind === 'results'
+    ? takeResults(parts, request, body, wanted)
+    : takeMessage(parts, request, body, { ...wanted, ...(clientTools && { clientTools }) });
+}
+
+type GivenMessage = Extract<CompletionRequest, { kind: 'message' }> & Pick<ChatMessage, 'clientTools'>;
+
+async function takeMessage(parts: RouteParts, request: FastifyRequest, body: CompletionBody, given: GivenMessage): Promise<Taken> {
+  const { kind: _kind, hasHistory, results, ...content } = given;
   const { caller, headers } = request;
-  const user = ownUser(caller, body.user ?? undefined);
+  const user = userOf(request, body);
   const called = await turnOfCalls(parts, caller, results, user);
-  const name = nameOf(headers[CONVERSATION], body.metadata?.conversation) ?? called?.row.conversationId;
-  if (name === undefined && hasHistory) {
-    const fix = `Name the conversation with the header ${CONVERSATION} or metadata.conversation, such as by the id of the chat in your application`;
-    throw failure('INVALID_ARGUMENT', { what: 'body.messages', problem: 'they have a history, and nothing says of which conversation', fix });
-  }
+  const name = nameFor(request, body) ?? called?.row.conversationId;
+  if (name === undefined && hasHistory) throw nameless();
   const ids = repeatableIds(parts, caller, headers, 'completions') ?? newIds();
-  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv'), user ?? DEFAULT_USER) : await chatNamed(parts, caller, name, user);
+  const message = { messageId: ids.id('msg'), ...content, agent: body.model, user: user ?? DEFAULT_USER };
+  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv'), message.user) : await chatNamed(parts, caller, name, user);
   refuseOtherAgent(chat, body.model);
   await requireRoom(parts.store, request);
-  const message = { messageId: ids.id('msg'), ...content, ...(clientTools && { clientTools }), agent: body.model, user: user ?? DEFAULT_USER };
-  if (called?.row.conversationId !== chat.conversationId)
-    return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
-  // Before the results, so that the turn which waits for them reads the message with them.
+  const isOfChat = called?.row.conversationId === chat.conversationId;
+  return isOfChat ? sendWithResults(parts, request, chat, message, { ...called, results }) : sendToChat(parts, request, chat, closing(message, name));
+}
+
+/** A conversation without a name ends with its answer. */
+function closing(message: ChatMessage, name: string | undefined): ChatMessage {
+  return name === undefined ? { ...message, closeWhenDone: true } : message;
+}
+
+/** The message goes first, so that the turn which waits for the results reads it with them. */
+async function sendWithResults(
+  parts: RouteParts,
+  request: FastifyRequest,
+  chat: NamedChat,
+  message: ChatMessage,
+  { turnId, results }: { turnId: string; results: readonly ResultOptions[] },
+): Promise<Taken> {
   const taken = await sendToChat(parts, request, chat, { ...message, whenBusy: 'steer' });
   await giveResults(parts.longshore, chat.conversationId, results);
-  return { ...taken, ...(taken.turnId === called.turnId && { answered: results.map(({ callId }) => callId) }) };
+  return { ...taken, ...(taken.turnId === turnId && { answered: results.map(({ callId }) => callId) }) };
 }
 
 /** The turn that the calls are of; undefined when they are not all of one, or not the caller's. */
@@ -146,11 +164,16 @@ async function turnOfCalls(
   return isOne && isTheirs ? { row, turnId: first.turnId } : undefined;
 }
 
+function nameless(): Error {
+  const fix = `Name the conversation with the header ${CONVERSATION} or metadata.conversation, such as by the id of the chat in your application`;
+  return failure('INVALID_ARGUMENT', { what: 'body.messages', problem: 'they have a history, and nothing says of which conversation', fix });
+}
+
 /** The ids of the calls lead to their conversation: a client that runs tools need not name it. */
 async function takeResults(parts: RouteParts, request: FastifyRequest, body: CompletionBody, wanted: Results): Promise<Taken> {
   const { store, longshore } = parts;
   const { results, at } = wanted;
-  const called = await turnOfCalls(parts, request.caller, results, ownUser(request.caller, body.user ?? undefined));
+  const called = await turnOfCalls(parts, request.caller, results, userOf(request, body));
   if (!called) {
     throw failure('INVALID_ARGUMENT', {
       what: at,
@@ -183,8 +206,13 @@ async function chatOrNew({ store }: RouteParts, conversationId: string, user: st
   return { conversationId, ...(row && { row }), isOwn: true };
 }
 
-function nameOf(inHeader: unknown, inBody: string | undefined): string | undefined {
-  const given = inHeader as string | undefined;
+function userOf({ caller }: FastifyRequest, { user }: CompletionBody): string | undefined {
+  return ownUser(caller, user ?? undefined);
+}
+
+function nameFor({ headers }: FastifyRequest, { metadata }: CompletionBody): string | undefined {
+  const given = headers[CONVERSATION] as string | undefined;
+  const inBody = metadata?.conversation;
   if (given === undefined || inBody === undefined || given === inBody) return given ?? inBody;
   throw failure('INVALID_ARGUMENT', {
     what: 'body.metadata.conversation',
