@@ -8,7 +8,7 @@ import { failure } from '../../contracts/errors.ts';
 import { asKept } from '../../store/database/json-text.ts';
 import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
-import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
+import { refuseMadeId, repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { requireRoom } from '../auth/require-room.ts';
 import { attachmentsBody, BODY_WITH_ATTACHMENTS } from './attachments.ts';
 import { clientToolsBody } from './client-tools.ts';
@@ -61,7 +61,10 @@ function addStart(api: Api, parts: RouteParts): void {
           tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
           unattended: z.boolean().optional().meta({ description: 'No person can approve calls' }),
           closeWhenDone: z.boolean().optional(),
-          conversationId: z.string().optional().meta({ description: 'An id of your own; generated when absent' }),
+          conversationId: z
+            .string()
+            .optional()
+            .meta({ description: 'An id of your own; generated when absent. Keys of tenants cannot choose one that looks like a generated id' }),
         }),
         response: { 201: started, 202: started, ...refusals },
       },
@@ -76,6 +79,7 @@ function addStart(api: Api, parts: RouteParts): void {
         tenant: tenantFor(caller, body.tenant),
         ...(ids && { conversationId: ids.id('conv') }),
       });
+      await refuseMadeId(parts, caller, body.conversationId);
       requireWait(parts, request);
       if (options.message !== undefined) await requireRoom(parts.store, request);
       const { id, turnId } = await start(parts, ids, { ...options, ...(caller.userId !== undefined && { ofUser: true }) });
