@@ -18,6 +18,15 @@ import { haveSameAttachments } from './same-attachments.ts';
 import { requireWait, wait, waited } from './turns.ts';
 
 const MESSAGE_ERRORS = ['MESSAGE_INVALID', 'ATTACHMENT_INVALID', 'ATTACHMENTS_FULL', 'OUTPUT_INVALID', 'CLIENT_TOOLS_REFUSED'] as const;
+const START_ERRORS = [
+  'AGENT_NOT_FOUND',
+  ...MESSAGE_ERRORS,
+  'CONVERSATION_EXISTS',
+  'CONVERSATION_REMOVING',
+  'CONVERSATION_CLOSED',
+  'IDEMPOTENCY_MISMATCH',
+  'STREAM_LIMIT',
+] as const;
 const idempotency = z.looseObject(idempotencyHeader);
 const started = z.object({ conversationId, turnId: z.string().optional(), turn: turn.optional() });
 const sent = z.object({ messageId: z.string(), turnId: z.string(), duplicate: z.boolean(), turn: turn.optional() });
@@ -34,15 +43,7 @@ function addStart(api: Api, parts: RouteParts): void {
       config: {
         scope: 'conversations:write',
         repeated: 'ids',
-        errors: [
-          'AGENT_NOT_FOUND',
-          ...MESSAGE_ERRORS,
-          'CONVERSATION_EXISTS',
-          'CONVERSATION_REMOVING',
-          'CONVERSATION_CLOSED',
-          'IDEMPOTENCY_MISMATCH',
-          'STREAM_LIMIT',
-        ],
+        errors: START_ERRORS,
       },
       bodyLimit: BODY_WITH_ATTACHMENTS,
       schema: {
