@@ -227,3 +227,21 @@ test('who waits for the end of a turn begins to read where it may be, whether or
   expect(await store.events.beforeEnd(id, 'turn_3')).toBe(4);
   expect(await store.events.beforeEnd(newId('conv'), 'turn_1')).toBe(0);
 });
+
+test('who follows a conversation that is removed, with its last event unread, does not wait without end', async () => {
+  const id = await newConversation(store);
+  const stop = new AbortController();
+  const read: string[] = [];
+  const following = (async () => {
+    for await (const { type } of store.events.follow(id, 0, stop.signal)) {
+      read.push(type);
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query('delete from conversations where conversation_id = $1', [id]);
+      await client.end();
+    }
+  })();
+  await following;
+  expect(read).toEqual(['conversation.started']);
+  expect(stop.signal.aborted).toBe(false);
+}, 30_000);
