@@ -26,7 +26,7 @@ import { lookIntoServers } from './look-into-servers.ts';
 import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
-import { describeStep, findAnswer, type CallPart, type StoredAnswer } from './step/store-answer.ts';
+import { describeStep, findAnswer, NO_USAGE, type CallPart, type StoredAnswer } from './step/store-answer.ts';
 import { askedByHooks, askedByTasks, lackingIn } from './step/asked-of-model.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
@@ -224,7 +224,7 @@ async function proposeCalls(
   { entry, isFinished }: StoredAnswer,
 ): Promise<Extract<CallModelResult, { outcome: 'answered' }>> {
   const { conversationId, turnId, stepId } = args;
-  const usage = entry.usage ?? { inputTokens: 0, outputTokens: 0 };
+  const usage = entry.usage ?? NO_USAGE;
   const parts = entry.parts.filter((part) => part.type === 'tool-call');
   const { calls, accepted, refusals } = await judge(registry, offer, parts, args);
   if (parts.length > 0) {
@@ -246,7 +246,7 @@ async function proposeCalls(
       conversationId,
       describeStep(
         args,
-        usage,
+        entry,
         calls.map((call, index) => ({ ...call, arguments: accepted[index] ?? {} })),
       ),
     );

@@ -27,6 +27,8 @@ const MATERIAL_PART = 0.5;
 const CHARACTERS_PER_TOKEN = 3;
 /** Answers of a model that are not in the fixed form. */
 const MOST_ANSWERS = 2;
+/** The end of a summary that is not whole. */
+const CUT_OFF = '(The summary was cut off here: what should have followed is missing.)';
 /** A provider that fails so often gives no summary; the conversation goes on without. */
 const MOST_ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 500;
@@ -61,8 +63,9 @@ async function ask(
 ): Promise<{ summary: ContextSummary; usage: Usage }> {
   const model = parts.models.get(agent);
   const answer = async () => {
-    const { parts: said, usage } = await model.answer(request, () => undefined);
-    return { summary: readSummary(said.map((part) => (part.type === 'text' ? part.text : '')).join('\n'), source), usage };
+    const { parts: said, usage, cutOff } = await model.answer(request, () => undefined);
+    const texts = said.map((part) => (part.type === 'text' ? part.text : ''));
+    return { summary: readSummary([...texts, ...(cutOff ? [CUT_OFF] : [])].join('\n'), source), usage };
   };
   let { summary, usage } = await answer();
   try {

@@ -2,8 +2,8 @@ import { failure } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import { parseAnswer } from '../contracts/output.ts';
 import type { TurnOutcome } from '../contracts/conversation.ts';
-import { saidIn, type StoredEntry } from '../contracts/transcript.ts';
-import type { EventData } from '../contracts/events.ts';
+import { saidIn, type CutOff, type StoredEntry } from '../contracts/transcript.ts';
+import type { EventData, EventOf } from '../contracts/events.ts';
 import type { Store } from '../store/store.ts';
 import { readEvents, readStored } from './events/read-events.ts';
 
@@ -14,6 +14,8 @@ export interface EndedTurn {
   message?: string;
   /** The agent's last text in it; empty when the agent wrote none. */
   reply: string;
+  /** The provider ended the last answer before the model had: the reply is not whole. */
+  cutOff?: CutOff;
   /** The answer as a JSON value, when it had to fit a schema. */
   output?: Json;
 }
@@ -25,19 +27,33 @@ interface TurnOptions {
   signal: AbortSignal | undefined;
 }
 
-/** Waits until the turn ends. Undefined when `signal` aborts before. @throws CONVERSATION_CLOSED when the turn waited for can no longer end */
+/**
+ * Waits until the turn ends. Undefined when `signal` aborts before.
+ * @throws CONVERSATION_CLOSED when the turn waited for can no longer end, TURN_NOT_FOUND when there is none and none can come
+ */
 export async function endOfTurn(store: Store, conversationId: string, options: TurnOptions): Promise<EndedTurn | undefined> {
   const turnId = options.turnId ?? (await newestTurn(store, conversationId));
-  const afterSeq = turnId === undefined ? 0 : await store.events.beforeEnd(conversationId, turnId);
+  const afterSeq = await seqBefore(store, conversationId, turnId);
   const { signal } = options;
   for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
-    if (event.type !== 'turn.finished' || (turnId !== undefined && event.turnId !== turnId)) continue;
-    const { outcome, message, ...data } = event.data;
-    const reply = await saidInTurn(store, conversationId, event.turnId);
-    return { turnId: event.turnId ?? '', outcome, ...(message !== undefined && { message }), reply, ...outputIn(data, reply) };
+    if (event.type !== 'turn.finished') continue;
+    if (turnId === undefined || event.turnId === turnId) return endedTurn(store, event);
+    await seqBefore(store, conversationId, turnId);
   }
   if (signal?.aborted !== false) return undefined;
   throw failure('CONVERSATION_CLOSED', { conversationId });
+}
+
+async function seqBefore({ events }: Store, conversationId: string, turnId: string | undefined): Promise<number> {
+  const seq = turnId === undefined ? 0 : await events.beforeEnd(conversationId, turnId);
+  if (seq === undefined) throw failure('TURN_NOT_FOUND', { conversationId, turnId: turnId ?? '' });
+  return seq;
+}
+
+async function endedTurn({ transcript }: Store, { conversationId, turnId = '', data }: EventOf<'turn.finished'>): Promise<EndedTurn> {
+  const { outcome, message } = data;
+  const { text: reply, cutOff } = await transcript.lastSaid(conversationId, turnId);
+  return { turnId, outcome, ...(message !== undefined && { message }), reply, ...(cutOff && { cutOff }), ...outputIn(data, reply) };
 }
 
 /** The same, for a wait without an end. @throws CONVERSATION_CLOSED also when `signal` aborts before */
@@ -68,11 +84,6 @@ async function newestTurn(store: Store, conversationId: string): Promise<string 
   // Turns of another conversation do not end in this log.
   const isInherited = turnId !== undefined && hasEarlierTurns && (await store.events.turnStart(conversationId, turnId)) === 0;
   return isInherited ? undefined : turnId;
-}
-
-/** The last text of the agent in a turn that is stored; empty when the agent wrote none. */
-async function saidInTurn({ transcript }: Store, conversationId: string, turnId = ''): Promise<string> {
-  return (await transcript.lastSaid(conversationId, turnId)) ?? '';
 }
 
 /** The last text of the agent in the turn; empty when the agent wrote none. */

@@ -1,5 +1,5 @@
 import type { AttachmentFacts } from './attachments/media.ts';
-import type { CompactionReason, ContentPart } from './transcript.ts';
+import type { CompactionReason, ContentPart, CutOff } from './transcript.ts';
 import type { ApprovalAnswer, BudgetKind, PauseReason, SandboxTier, TurnOutcome } from './conversation.ts';
 import type { ForkedFrom, ForkEvents } from './forks/fork.ts';
 import type { ImportedFrom } from './imports/import.ts';
@@ -81,7 +81,8 @@ export interface EventData extends ForkEvents {
    */
   'turn.finished': { outcome: TurnOutcome; message?: string; output?: Json; outputCharacters?: number };
   'step.started': { step: number; attempt: number };
-  'step.finished': { usage: Usage };
+  /** `cutOff`: the provider ended the answer before the model had, at the limit of its tokens or by a filter; what followed, such as calls, is missing. */
+  'step.finished': { usage: Usage; cutOff?: CutOff };
   'text.delta': { text: string };
   'reasoning.delta': { text: string };
   /**

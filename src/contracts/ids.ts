@@ -20,6 +20,15 @@ export function makeId(prefix: IdPrefix, nowMs: number, random: () => number): s
   return `${prefix}_${time}${tail}`;
 }
 
+/** Whether an id has the form of those that are made here. */
+export function isMadeId(prefix: IdPrefix, id: string): boolean {
+  return (
+    id.startsWith(`${prefix}_`) &&
+    id.length === prefix.length + 1 + ID_LENGTH &&
+    Array.from(id.slice(prefix.length + 1)).every((one) => ID_ALPHABET.includes(one))
+  );
+}
+
 /** Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. */
 export function sandboxIdOf(conversationId: string): string {
   return `sbx_${conversationId.replace(/^conv_/, '')}`;

@@ -23,6 +23,16 @@ export type AssistantPart =
       providerMetadata?: JsonObject;
     };
 
+/** Why the provider ended an answer before the model had: its limit of tokens, or a filter of content. */
+export const CUT_OFF = ['length', 'content-filter'] as const;
+export type CutOff = (typeof CUT_OFF)[number];
+
+/** What stands behind an answer that was cut off, where nothing else can say so. */
+export function cutOffText(cutOff: CutOff): string {
+  const how = cutOff === 'length' ? 'at its limit of tokens' : "by the provider's content filter";
+  return `The answer was cut off ${how}: what should have followed, such as calls of tools, is missing.`;
+}
+
 /**
  * One entry of a conversation's transcript, which the model reads. A `note` comes from Longshore itself (a lost sandbox, an edited call), or, with `from`, from files of the
  * sandbox: then its text is the guest's.
@@ -34,7 +44,7 @@ export type TranscriptEntry =
       /** The tools of clients that the message declares, where they differ from those that were declared before; they hold from then on. */
       clientTools?: ClientTools;
     }
-  | { role: 'assistant'; parts: AssistantPart[]; usage?: Usage }
+  | { role: 'assistant'; parts: AssistantPart[]; usage?: Usage; cutOff?: CutOff }
   | { role: 'tool'; callId: string; tool: string; content: ContentPart[]; isError: boolean }
   | { role: 'note'; text: string; from?: 'sandbox' };
 

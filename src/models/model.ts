@@ -1,5 +1,5 @@
 import type { JsonObject } from '../contracts/json.ts';
-import type { AssistantPart, StoredEntry } from '../contracts/transcript.ts';
+import type { AssistantPart, CutOff, StoredEntry } from '../contracts/transcript.ts';
 import type { ReadMedia } from './media/prompt-media.ts';
 import type { Usage } from '../contracts/usage.ts';
 
@@ -44,6 +44,8 @@ export interface ModelAnswer {
   usage: Usage;
   /** The provider reported no tokens: those of `usage` are 0, and the cost is not known. */
   isUnmeasured?: true;
+  /** The answer is not whole. */
+  cutOff?: CutOff;
 }
 
 /** One model behind one interface. Errors are `MODEL_*` failures; a rate limit may carry `retryAfterMs` in its values. */

@@ -1,7 +1,7 @@
 import type { AssistantModelMessage, ModelMessage, SystemModelMessage, ToolModelMessage, ToolResultPart, UserModelMessage } from 'ai';
 import { isStoredMedia, nameOfMedia } from '../contracts/attachments/media.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import type { ContentPart, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import { cutOffText, type ContentPart, type StoredEntry, type TranscriptEntry } from '../contracts/transcript.ts';
 import type { ModelRequest, ModelTool } from './model.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 
@@ -42,7 +42,9 @@ function appendEntry(
 ): ModelMessage[] {
   if (entry.role === 'user') return appendUser(messages, toUserParts(entry.content));
   if (entry.role === 'note') return appendUser(messages, [{ type: 'text', text: noteText(entry) }]);
-  return entry.role === 'assistant' ? appendAssistant(messages, entry, results, tools, traits) : messages;
+  if (entry.role !== 'assistant') return messages;
+  const said = appendAssistant(messages, entry, results, tools, traits);
+  return entry.cutOff ? appendUser(said, [{ type: 'text', text: noteText({ text: cutOffText(entry.cutOff) }) }]) : said;
 }
 
 /** What comes from the guest, or from a tool, must not end its note, nor begin one of Longshore's. */

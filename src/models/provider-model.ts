@@ -1,7 +1,7 @@
 import { jsonSchema, streamText, tool, type FinishReason, type LanguageModelUsage, type TextStreamPart, type ToolSet } from 'ai';
 import { anySignal } from '../common/any-signal.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
-import type { AssistantPart } from '../contracts/transcript.ts';
+import { CUT_OFF, type AssistantPart } from '../contracts/transcript.ts';
 import { withMeasuredArguments, type LanguageModelOfProvider } from './measured-arguments.ts';
 import type { Model, ModelAnswer, ModelDelta, ModelRequest, ModelTool } from './model.ts';
 import { withMedia } from './media/prompt-media.ts';
@@ -136,9 +136,18 @@ class AnswerBuilder {
     if (reason === 'error') throw new Error('the provider ended the answer with an error');
     if (reason === 'content-filter' && this.#parts.length === 0)
       throw Object.assign(new Error('the content filter of the provider removed the answer'), { code: 'content_filter' });
+    if (reason === 'length') this.#refuseUnfinishedCall();
     const parts = this.#parts.filter((part) => part.type !== 'text' || part.text !== '');
     const { usage: used, ...measured } = usageOf(usage);
-    return { parts, usage: { ...used, ...(this.#cleared !== undefined && { clearedTokens: tokens(this.#cleared) }) }, ...measured };
+    const cutOff = CUT_OFF.find((end) => end === reason);
+    const cleared = this.#cleared === undefined ? {} : { clearedTokens: tokens(this.#cleared) };
+    return { parts, usage: { ...used, ...cleared }, ...measured, ...(cutOff && { cutOff }) };
+  }
+
+  /** A call without arguments may be one whose arguments were still to come. */
+  #refuseUnfinishedCall(): void {
+    const last = this.#parts.at(-1);
+    if (last?.type === 'tool-call' && Object.keys(last.arguments).length === 0) last.unreadable ??= 'The answer was cut off before the arguments were complete';
   }
 
   #addText(part: TextStreamPart<ToolSet> & { type: 'text-delta' | 'reasoning-delta' | 'reasoning-start' | 'reasoning-end' }): void {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../common/without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
+import { CUT_OFF } from '../contracts/transcript.ts';
 import { readYamlFile } from '../platform/read-yaml-file.ts';
 
 const json = z.json();
@@ -24,6 +25,8 @@ const step = z
     calls: z.array(call).min(1).optional(),
     /** Tokens to report instead of an estimate. */
     usage: usage.optional(),
+    /** Says that the answer was cut off. */
+    cutOff: z.enum(CUT_OFF).optional(),
   })
   .refine((value) => value.say !== undefined || value.call !== undefined || value.calls !== undefined, 'a step needs say, call or calls')
   .refine((value) => value.call === undefined || value.calls === undefined, 'a step has either call or calls')

@@ -70,7 +70,8 @@ function play(step: ScriptStep, request: ModelRequest, onDelta: (delta: ModelDel
     for (const text of cut(part.text)) onDelta({ type: part.type, text });
   }
   for (const { call, with: input } of step.calls) parts.push({ type: 'tool-call', callId: '', tool: call, arguments: input });
-  return { parts, usage: step.usage ?? { inputTokens: tokensOf(request.shown ?? request.transcript), outputTokens: tokensOf(parts) } };
+  const usage = step.usage ?? { inputTokens: tokensOf(request.shown ?? request.transcript), outputTokens: tokensOf(parts) };
+  return { parts, usage, ...(step.cutOff && { cutOff: step.cutOff }) };
 }
 
 function cut(text: string): string[] {

@@ -39,11 +39,15 @@ const SENT_BY = `select (data->>'index')::integer as index from events where con
 
 const TURN_START = `select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1`;
 
-/** A turn that has neither begun nor ended does both later. */
+/** The newest message that no turn has taken yet. A turn gets its id from the message that begins it. */
+const WAITING_MESSAGE = `(select 1 from messages m where conversation_id = $1
+    and not exists (select from transcript t where t.conversation_id = $1 and t.key = m.message_id) order by message_id desc limit 1)`;
+/** A turn that has neither begun nor ended does both later, unless nothing waits. */
 const BEFORE_END = `select coalesce(
     (select seq from events where conversation_id = $1 and turn_id = $2 and type = 'turn.started' order by seq limit 1),
     (select seq - 1 from events where conversation_id = $1 and turn_id = $2 and type = 'turn.finished' order by seq limit 1),
-    (select event_seq from conversations where conversation_id = $1), 0) as seq`;
+    (select event_seq from conversations where conversation_id = $1 and (state <> 'idle' or exists ${WAITING_MESSAGE})),
+    (select 0 where not exists (select from conversations where conversation_id = $1))) as seq`;
 
 const MESSAGE_STARTS = `select seq from events where conversation_id = $1 and ($2::bigint is null or seq < $2)
   and (type = 'turn.started' or (type = 'message.received' and data->>'steers' is distinct from 'true')) order by seq desc limit $3`;
@@ -73,8 +77,8 @@ export function createEvents({ database, announcer, listener }: { database: Data
       return found?.seq ?? 0;
     },
     async beforeEnd(conversationId, turnId) {
-      const [found] = await database.query<{ seq: number }>('events.beforeEnd', BEFORE_END, [conversationId, turnId]);
-      return found?.seq ?? 0;
+      const [found] = await database.query<{ seq: number | null }>('events.beforeEnd', BEFORE_END, [conversationId, turnId]);
+      return found?.seq ?? undefined;
     },
     async messageStarts(conversationId, { before, limit }) {
       const rows = await database.query<{ seq: number }>('events.messageStarts', MESSAGE_STARTS, [conversationId, before ?? null, limit]);

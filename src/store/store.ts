@@ -10,7 +10,7 @@ import type { CompactionRows } from './compactions.ts';
 import type { ClientTools } from '../contracts/client-tool.ts';
 import type { StoredMedia } from '../contracts/attachments/media.ts';
 import type { MessageParts, StoredMessage } from './conversation/message-parts.ts';
-import type { Answer, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
+import type { Answer, CutOff, StoredEntry, TranscriptEntry } from '../contracts/transcript.ts';
 import type { RowsOfConversations } from './conversation/rows-of-conversations.ts';
 import type { ServiceRows } from './service/service-rows.ts';
 import type { Pools } from './pools.ts';
@@ -154,8 +154,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     current(conversationId: string): Promise<StoredEntry[]>;
     /** The model's answer of a step. */
     answerOf(conversationId: string, stepId: string): Promise<Answer | undefined>;
-    /** The last text of the agent in a turn; undefined when it wrote none. */
-    lastSaid(conversationId: string, turnId: string): Promise<string | undefined>;
+    /** The last text of the agent in a turn, empty when it wrote none, and whether its last answer is not whole. */
+    lastSaid(conversationId: string, turnId: string): Promise<{ text: string; cutOff?: CutOff }>;
     /** The newest entry that is part of the conversation. */
     last(conversationId: string): Promise<StoredEntry | undefined>;
     /** The newest message of the user in a turn. */
@@ -208,8 +208,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
     news(conversationId: string, signal: AbortSignal): AsyncIterable<void>;
     /** Number of the event that started a turn; 0 when it has not started. With it, a reader of one turn skips the conversation before it. */
     turnStart(conversationId: string, turnId: string): Promise<number>;
-    /** Number of an event before the one that ends a turn, also of a turn that has not started: as near to it as is known now. */
-    beforeEnd(conversationId: string, turnId: string): Promise<number>;
+    /** Number of an event before the one that ends a turn, as near to it as is known now; undefined when no such turn has started, and none can start. */
+    beforeEnd(conversationId: string, turnId: string): Promise<number | undefined>;
     /** Numbers of the events that began messages of users, which did not join a turn, and turns of the agent; newest first, before event `before`. */
     messageStarts(conversationId: string, page: { before?: number; limit: number }): Promise<number[]>;
     /** How the newest ended turn ended; undefined before a turn has ended. */

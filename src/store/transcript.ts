@@ -1,6 +1,6 @@
 import { failure } from '../contracts/errors.ts';
 import type { ClientTools } from '../contracts/client-tool.ts';
-import { saidIn, type Answer, type StoredEntry, type TranscriptEntry } from '../contracts/transcript.ts';
+import { saidIn, type Answer, type CutOff, type StoredEntry, type TranscriptEntry } from '../contracts/transcript.ts';
 import { createKeptTranscripts } from './conversation/kept-transcripts.ts';
 import type { Announcer } from './database/announcer.ts';
 import { entriesOf } from './database/entries-of.ts';
@@ -59,8 +59,10 @@ const ANSWER_OF = `select entry from transcript where conversation_id = $1 and k
 
 const SPEAKS = `turn_id = $2 and entry->>'role' = 'assistant' and exists (
     select from json_array_elements(entry->'parts') part where part->>'type' = 'text' and part->>'text' <> '') order by seq desc limit 1`;
+const ANSWERS = `turn_id = $2 and entry->>'role' = 'assistant' order by seq desc limit 1`;
 /** From the newest entry back, so that the other turns of a long conversation are not read. */
-const LAST_SAID = `select entry from ${entriesOf('$1', SPEAKS)} entries order by seq desc limit 1`;
+const LAST_SAID = `select (select entry from ${entriesOf('$1', SPEAKS)} entries order by seq desc limit 1) as entry,
+  (select entry->>'cutOff' from ${entriesOf('$1', ANSWERS)} entries order by seq desc limit 1) as "cutOff"`;
 
 const LAST = `select seq, turn_id, step_id, at, entry, rewound from ${entriesOf('$1', 'not rewound order by seq desc limit 1')} entries order by seq desc limit 1`;
 
@@ -115,8 +117,9 @@ export function createTranscript({ database, announcer }: { database: Database; 
       return row?.entry;
     },
     async lastSaid(conversationId, turnId) {
-      const [row] = await database.query<{ entry: Answer }>('transcript.lastSaid', LAST_SAID, [conversationId, turnId]);
-      return row && saidIn(row.entry);
+      const [row] = await database.query<{ entry: Answer | null; cutOff: CutOff | null }>('transcript.lastSaid', LAST_SAID, [conversationId, turnId]);
+      const text = row?.entry ? saidIn(row.entry) : '';
+      return { text, ...(row?.cutOff && { cutOff: row.cutOff }) };
     },
     async last(conversationId) {
       const [row] = await database.query<Row>('transcript.last', LAST, [conversationId]);

@@ -141,6 +141,17 @@ describe('a model call', () => {
     });
   });
 
+  test('an answer that was cut off is marked in the transcript and in the log, also when another attempt logs its end', async () => {
+    for (const calls of [[], [calling('shell:run', { command: 'ls' })]]) {
+      const args = await begin();
+      const spoken = speaking({ type: 'text', text: 'High water is at' }, ...calls);
+      const model: Model = { answer: async (...asked) => ({ ...(await spoken.answer(...asked)), cutOff: 'length' }) };
+      await run(model, args).result;
+      expect(await store.transcript.answerOf(args.conversationId, args.stepId)).toMatchObject({ cutOff: 'length' });
+      expect((await eventsOf(args)).filter(({ type }) => type === 'step.finished')).toMatchObject([{ data: { cutOff: 'length' } }]);
+    }
+  });
+
   test('a repeated attempt rebuilds the same outcome and does not ask again', async () => {
     const args = await begin();
     const model = speaking(calling('shell:run', { command: 'ls' }));

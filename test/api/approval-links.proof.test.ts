@@ -86,6 +86,23 @@ async function sql(text: string, values: string[]): Promise<Record<string, unkno
   }
 }
 
+test('a link ends with the key that made it; one that no key made does not', async () => {
+  const { chat, callId } = await waiting('allowed');
+  const headers = await service.key(['approvals:resolve'], 'north');
+  const { link } = await makeLink(callId, { headers });
+  expect(await look(link.url)).toMatchObject({ status: 200 });
+  await installation.longshore.keys.revoke(headers.authorization.split('_')[1] ?? '');
+  const ended = { status: 410, html: expect.stringContaining('It was made with a key that was revoked or has expired.') as string };
+  expect(await look(link.url)).toMatchObject(ended);
+  expect(await decide(link.url, { decision: 'allow-once' })).toMatchObject(ended);
+  const page = /Decide on \[its page\]\((\S+)\)/;
+  await until(async () => page.test(await detailsOf(chat.id)), 'the link in the details');
+  const shown = page.exec(await detailsOf(chat.id))?.[1] ?? '';
+  expect(await look(shown)).toMatchObject({ status: 200 });
+  expect(await decide(shown, { decision: 'allow-once' })).toMatchObject({ status: 200 });
+  expect(await chat.reply()).toBe('Done.');
+}, 60_000);
+
 test('a person who has the link sees the call and allows it once, without a key; then the link is over, and the audit log has its maker and its use', async () => {
   const { chat, callId, link } = await waiting('allowed');
   // A chat that makes previews and a scanner open it first.

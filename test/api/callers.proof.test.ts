@@ -163,7 +163,8 @@ test('for the key of another tenant, nothing of a conversation exists on any rou
     headers: { ...south, 'content-type': 'application/json' },
     body: JSON.stringify({ agent: 'scripted', user: 'user-1', message: 'Mine.', conversationId: id }),
   });
-  expect([taken.status, await taken.json()]).toEqual([409, expect.objectContaining({ code: 'CONVERSATION_EXISTS' })]);
+  // The same as for such an id that no conversation has.
+  expect([taken.status, await taken.json()]).toEqual([400, expect.objectContaining({ code: 'INVALID_ARGUMENT' })]);
   const lent = await fetch(`${service.url}/v1/conversations`, {
     method: 'POST',
     headers: { ...south, 'content-type': 'application/json' },

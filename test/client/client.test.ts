@@ -106,6 +106,14 @@ describe.each(['in the process', 'over HTTP'])('a client %s', (transport) => {
     await chat.close();
   });
 
+  test('a turn that the conversation does not have, and cannot get, is waited for no longer than those before it', async () => {
+    await using chat = await start('Hi');
+    await expect(chat.reply('turn_none')).rejects.toMatchObject({ code: 'TURN_NOT_FOUND', values: { turnId: 'turn_none' } });
+    await expect(chat.reply('turn_none')).rejects.toMatchObject({ code: 'TURN_NOT_FOUND' });
+    expect(await chat.reply()).not.toBe('');
+    await chat.close();
+  });
+
   test('a closed conversation refuses messages, and closing it again is no error', async () => {
     await using chat = await start();
     await chat.close();

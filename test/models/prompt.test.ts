@@ -36,6 +36,14 @@ describe('the prompt made from a transcript', () => {
     expect(messages[2]?.content).toMatchObject([{ output: { type: 'error-text', value: 'no' } }]);
   });
 
+  test('the model is told that its answer was cut off, after the results of its calls', () => {
+    const cut: TranscriptEntry = { role: 'assistant', parts: [{ type: 'text', text: 'High at' }], cutOff: 'length' };
+    const { messages } = toMessages(makeRequest([hello, cut, hello, { ...call('call_1'), cutOff: 'content-filter' }, result('call_1', 'a.txt')]), traits);
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'tool', 'user']);
+    expect(messages[2]?.content).toMatchObject([{ text: expect.stringMatching(/^<note from="longshore">The answer was cut off at its limit of tokens/) }, {}]);
+    expect(messages[5]?.content).toMatchObject([{ text: expect.stringContaining("by the provider's content filter") }]);
+  });
+
   test('neighbouring user messages and notes become one message', () => {
     const { messages } = toMessages(makeRequest([hello, { role: 'note', text: 'n' }, hello]), traits);
     expect(messages).toHaveLength(1);

@@ -269,3 +269,25 @@ describe('a schema of the answer', () => {
     expect(chat).toBeUndefined();
   });
 });
+
+describe('an answer that the provider ended', () => {
+  test.each([
+    ['length', { cutOff: 'length' }],
+    ['content_filter', { cutOff: 'content-filter' }],
+    ['stop', {}],
+  ])('says so: %s', async (reason, expected) => {
+    await using server = await startProvider((response) => sendEvents(response, chatChunks([{ content: 'The high water is at' }], reason)));
+    const { answer } = await ask(makeModel('openai-compatible/qwen', { baseUrl: server.url }), makeRequest([hello]));
+    expect(answer).toEqual({ parts: [{ type: 'text', text: 'The high water is at' }], usage: expect.anything(), ...expected });
+  });
+
+  test.each([
+    ['', { arguments: {}, unreadable: expect.stringContaining('cut off') }],
+    ['{"command":"rm', { arguments: {}, unreadable: expect.stringContaining('no JSON object') }],
+    ['{"command":"ls"}', { arguments: { command: 'ls' } }],
+  ])('has no call whose arguments were still to come: %s', async (input, expected) => {
+    await using server = await startProvider((response) => sendEvents(response, chatChunks([toolCall(0, 'shell__run', input)], 'length')));
+    const { answer } = await ask(makeModel('openai-compatible/qwen', { baseUrl: server.url }), makeRequest([hello]));
+    expect(answer.parts).toEqual([{ type: 'tool-call', callId: '', tool: 'shell:run', ...expected }]);
+  });
+});

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import type { ConversationEvent } from '../../src/contracts/events.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { newConversation, newId, useTestStore, silent } from './support.ts';
+import { newConversation, newId, statusOf, useTestStore, silent } from './support.ts';
 
 let store: Store;
 let url: string;
@@ -218,6 +218,30 @@ test('who waits for the end of a turn begins to read where it may be, whether or
   await store.events.append(id, [event('turn.started', 'turn_1'), event('turn.finished', 'turn_1'), event('turn.finished', 'turn_2')]);
   expect(await store.events.beforeEnd(id, 'turn_1')).toBe(2);
   expect(await store.events.beforeEnd(id, 'turn_2')).toBe(3);
+  expect(await store.events.beforeEnd(id, 'turn_3')).toBeUndefined();
+  await store.messages.put(id, 'msg_3', 'three');
+  expect(await store.events.beforeEnd(id, 'turn_3')).toBe(4);
+  await store.transcript.append(id, 'turn_3', undefined, 'msg_3', { role: 'user', content: [] });
+  expect(await store.events.beforeEnd(id, 'turn_3')).toBeUndefined();
+  await store.conversations.saveStatus(statusOf(id, { state: 'running' }), []);
   expect(await store.events.beforeEnd(id, 'turn_3')).toBe(4);
   expect(await store.events.beforeEnd(newId('conv'), 'turn_1')).toBe(0);
 });
+
+test('who follows a conversation that is removed, with its last event unread, does not wait without end', async () => {
+  const id = await newConversation(store);
+  const stop = new AbortController();
+  const read: string[] = [];
+  const following = (async () => {
+    for await (const { type } of store.events.follow(id, 0, stop.signal)) {
+      read.push(type);
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query('delete from conversations where conversation_id = $1', [id]);
+      await client.end();
+    }
+  })();
+  await following;
+  expect(read).toEqual(['conversation.started']);
+  expect(stop.signal.aborted).toBe(false);
+}, 30_000);

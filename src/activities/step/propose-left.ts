@@ -22,6 +22,6 @@ export async function proposeLeft(
   if (left.length === 0) return [];
   await store.toolCalls.propose(calls.map(({ callId, tool, arguments: given }) => ({ ...place, callId, tool, arguments: given, hash: '' })));
   const requested = left.map((call) => ({ ...call, ...NEVER_JUDGED }));
-  await store.events.append(place.conversationId, describeStep(place, answer.usage, requested));
+  await store.events.append(place.conversationId, describeStep(place, answer, requested));
   return left.map(({ callId, tool }) => ({ ...place, callId, tool }));
 }

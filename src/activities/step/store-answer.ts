@@ -11,6 +11,8 @@ import { MAX_VALUE_BYTES } from '../../tool-calls/results/method-answer.ts';
 import { shownArguments } from '../../tool-calls/results/shown-arguments.ts';
 
 export type AssistantEntry = TranscriptEntry & { role: 'assistant' };
+/** Of an answer of an earlier version. */
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
 export type CallPart = AssistantPart & { type: 'tool-call' };
 
 export interface StoredAnswer {
@@ -32,12 +34,12 @@ export interface AnswerParts {
 export async function storeAnswer(
   { store, registry }: AnswerParts,
   args: CallModelArgs,
-  { parts, usage }: ModelAnswer,
+  { parts, usage, cutOff }: ModelAnswer,
   { model, told }: { model: string; told: NewEvent[] },
 ): Promise<StoredAnswer> {
-  const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage };
+  const entry: Answer = { role: 'assistant', parts: nameCalls(parts, args.stepId, registry), usage, ...(cutOff && { cutOff }) };
   const isFinished = entry.parts.every(({ type }) => type !== 'tool-call');
-  const events = isFinished ? [...told, stepFinished(args, usage)] : told;
+  const events = isFinished ? [...told, stepFinished(args, entry)] : told;
   if (await store.transcript.addAnswer({ ...args, endKey: keyOfEnd(args.turnId) }, entry, model, events)) return { entry, isFinished };
   // Another attempt, which was thought dead, stored its answer first: that answer counts.
   const stored = await store.transcript.answerOf(args.conversationId, args.stepId);
@@ -50,21 +52,21 @@ export function keyOfEnd(turnId: string): string {
   return `${Context.current().info.workflowExecution?.runId ?? ''}/turn.finished/${turnId}`;
 }
 
-function stepFinished({ turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>, usage: Usage): NewEvent {
-  return { type: 'step.finished', turnId, stepId, data: { usage: { ...usage } }, key: `step.finished/${stepId}` };
+function stepFinished({ turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>, { usage = NO_USAGE, cutOff }: AssistantEntry): NewEvent {
+  return { type: 'step.finished', turnId, stepId, data: { usage: { ...usage }, ...(cutOff && { cutOff }) }, key: `step.finished/${stepId}` };
 }
 
 /** The events that a step is finished and which calls were requested: each is logged once. `arguments`: those that the call runs with. */
 export function describeStep(
   { turnId, stepId }: Pick<CallModelArgs, 'turnId' | 'stepId'>,
-  usage: Usage,
+  answer: AssistantEntry,
   calls: (Pick<ProposedCall, 'callId' | 'tool' | 'decision' | 'why'> & { arguments: JsonObject })[],
 ): NewEvent[] {
   const requested = calls.map(({ callId, tool, arguments: given, decision, why }): NewEvent => {
     const data = { callId, tool, ...shownArguments(given), decision, why };
     return { type: 'tool.requested', turnId, stepId, data, key: `tool.requested/${callId}` };
   });
-  return [stepFinished({ turnId, stepId }, usage), ...requested];
+  return [stepFinished({ turnId, stepId }, answer), ...requested];
 }
 
 export function findAnswer(transcript: StoredEntry[], stepId: string): AssistantEntry | undefined {

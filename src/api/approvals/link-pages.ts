@@ -86,6 +86,7 @@ async function linkOf(store: Store, token: string): Promise<ApprovalLink> {
   if (!link || !isRight) throw failure('LINK_ENDED', { problem: 'is not valid' });
   if (link.used) throw failure('LINK_ENDED', { problem: 'was used already' });
   if (link.expired) throw failure('LINK_ENDED', { problem: 'has expired' });
+  if (link.keyEnded) throw failure('LINK_ENDED', { problem: 'was made with a key that was revoked or has expired' });
   return link;
 }
 

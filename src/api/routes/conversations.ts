@@ -8,7 +8,7 @@ import { failure } from '../../contracts/errors.ts';
 import { asKept } from '../../store/database/json-text.ts';
 import { tenantFor, userFor } from '../auth/tenant-for.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
-import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
+import { refuseMadeId, repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import { requireRoom } from '../auth/require-room.ts';
 import { attachmentsBody, BODY_WITH_ATTACHMENTS } from './attachments.ts';
 import { clientToolsBody } from './client-tools.ts';
@@ -18,6 +18,15 @@ import { haveSameAttachments } from './same-attachments.ts';
 import { requireWait, wait, waited } from './turns.ts';
 
 const MESSAGE_ERRORS = ['MESSAGE_INVALID', 'ATTACHMENT_INVALID', 'ATTACHMENTS_FULL', 'OUTPUT_INVALID', 'CLIENT_TOOLS_REFUSED'] as const;
+const START_ERRORS = [
+  'AGENT_NOT_FOUND',
+  ...MESSAGE_ERRORS,
+  'CONVERSATION_EXISTS',
+  'CONVERSATION_REMOVING',
+  'CONVERSATION_CLOSED',
+  'IDEMPOTENCY_MISMATCH',
+  'STREAM_LIMIT',
+] as const;
 const idempotency = z.looseObject(idempotencyHeader);
 const started = z.object({ conversationId, turnId: z.string().optional(), turn: turn.optional() });
 const sent = z.object({ messageId: z.string(), turnId: z.string(), duplicate: z.boolean(), turn: turn.optional() });
@@ -34,15 +43,7 @@ function addStart(api: Api, parts: RouteParts): void {
       config: {
         scope: 'conversations:write',
         repeated: 'ids',
-        errors: [
-          'AGENT_NOT_FOUND',
-          ...MESSAGE_ERRORS,
-          'CONVERSATION_EXISTS',
-          'CONVERSATION_REMOVING',
-          'CONVERSATION_CLOSED',
-          'IDEMPOTENCY_MISMATCH',
-          'STREAM_LIMIT',
-        ],
+        errors: START_ERRORS,
       },
       bodyLimit: BODY_WITH_ATTACHMENTS,
       schema: {
@@ -61,7 +62,10 @@ function addStart(api: Api, parts: RouteParts): void {
           tenant: z.string().optional().meta({ description: "With an operator's key only; other keys have a tenant of their own" }),
           unattended: z.boolean().optional().meta({ description: 'No person can approve calls' }),
           closeWhenDone: z.boolean().optional(),
-          conversationId: z.string().optional().meta({ description: 'An id of your own; generated when absent' }),
+          conversationId: z
+            .string()
+            .optional()
+            .meta({ description: 'An id of your own; generated when absent. Keys of tenants cannot choose one that looks like a generated id' }),
         }),
         response: { 201: started, 202: started, ...refusals },
       },
@@ -76,6 +80,7 @@ function addStart(api: Api, parts: RouteParts): void {
         tenant: tenantFor(caller, body.tenant),
         ...(ids && { conversationId: ids.id('conv') }),
       });
+      await refuseMadeId(parts, caller, body.conversationId);
       requireWait(parts, request);
       if (options.message !== undefined) await requireRoom(parts.store, request);
       const { id, turnId } = await start(parts, ids, { ...options, ...(caller.userId !== undefined && { ofUser: true }) });

@@ -6,7 +6,7 @@ import { failure } from '../../contracts/errors.ts';
 import { FORK_FILES, type ForkOptions } from '../../contracts/forks/fork.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import { requireRoom } from '../auth/require-room.ts';
-import { repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
+import { refuseMadeId, repeatableIds, type RepeatableIds } from '../http/idempotency.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { conversationOf } from './conversation-of.ts';
 import { conversationId, conversationParams, idempotencyHeader, refusals } from './schemas.ts';
@@ -55,6 +55,7 @@ export function addForkRoutes(api: Api, parts: RouteParts): void {
     async (request, reply) => {
       const { body = {}, caller, headers, params } = request;
       const source = await conversationOf(parts.store, caller, params.id);
+      await refuseMadeId(parts, caller, body.conversationId);
       const ids = body.conversationId === undefined ? repeatableIds(parts, caller, headers, `forks of ${source.conversationId}`) : undefined;
       const options = forkOptions({ ...body, ...(ids && { conversationId: ids.id('conv') }) });
       if (ids) await refuseOther(parts, ids, source, options);

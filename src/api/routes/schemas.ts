@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ConversationState, PendingApproval, TurnOutcome } from '../../contracts/conversation.ts';
 import { EVENT_TYPES, type ConversationEvent } from '../../contracts/events.ts';
 import { PLAN_STATUSES } from '../../contracts/plan/plan.ts';
-import type { StoredEntry } from '../../contracts/transcript.ts';
+import { CUT_OFF, type StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import type { UiMessage } from '../protocols/ui-stream/ui-messages.ts';
 
@@ -129,6 +129,7 @@ export const turn = z
     outcome: z.enum(['finished', 'failed', 'interrupted', 'stopped', 'cancelled'] satisfies TurnOutcome[]),
     message: z.string().optional().meta({ description: 'Why it did not finish normally' }),
     reply: z.string().meta({ description: "The agent's last text in the turn; empty when it wrote none" }),
+    cutOff: z.enum(CUT_OFF).optional().meta({ description: 'The last answer was cut off at its limit of tokens or by a filter of the provider' }),
     output: z
       .json()
       .optional()

@@ -17,7 +17,7 @@ export function addTurnRoutes(api: Api, parts: RouteParts): void {
   api.get(
     '/v1/conversations/:id/turn',
     {
-      config: { scope: 'conversations:read', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'STREAM_LIMIT'] },
+      config: { scope: 'conversations:read', errors: ['CONVERSATION_NOT_FOUND', 'CONVERSATION_CLOSED', 'TURN_NOT_FOUND', 'STREAM_LIMIT'] },
       schema: {
         summary: 'Wait for the end of a turn',
         description: '200 with the turn when it has ended, 202 while it runs.',

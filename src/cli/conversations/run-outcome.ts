@@ -1,6 +1,7 @@
 import type { ConversationEvent, EventData } from '../../contracts/events.ts';
 import { outputIn } from '../../client/end-of-turn.ts';
 import type { Json } from '../../contracts/json.ts';
+import type { CutOff } from '../../contracts/transcript.ts';
 import { addUsage, type Usage } from '../../contracts/usage.ts';
 
 /** The last line of `run --wait --json`. */
@@ -10,6 +11,8 @@ export interface OutcomeLine {
   conversationId: string;
   turnId?: string;
   reply: string;
+  /** The last answer of the model is not whole. */
+  cutOff?: CutOff;
   /** The answer as a value, when it had to fit a schema. */
   output?: Json;
   /** The reason, when the turn did not finish normally. */
@@ -31,6 +34,7 @@ export function createRunOutcome(conversationId: string) {
   let turnId: string | undefined;
   let ended: OutcomeLine['outcome'] = 'closed';
   let message: string | undefined;
+  let cutOff: CutOff | undefined;
   let finished: Pick<EventData['turn.finished'], 'output' | 'outputCharacters'> = {};
   const end = (outcome: OutcomeLine['outcome'], why?: string) => {
     ended = outcome;
@@ -45,6 +49,7 @@ export function createRunOutcome(conversationId: string) {
       switch (event.type) {
         case 'step.finished':
           usage = addUsage(usage, event.data.usage);
+          cutOff = event.data.cutOff;
           return false;
         case 'turn.finished':
           finished = event.data;
@@ -67,6 +72,7 @@ export function createRunOutcome(conversationId: string) {
         conversationId,
         ...(turnId !== undefined && { turnId }),
         reply,
+        ...(cutOff && { cutOff }),
         ...outputIn(finished, reply),
         ...(message !== undefined && { message }),
         usage,

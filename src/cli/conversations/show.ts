@@ -3,7 +3,7 @@ import { shortTime } from '../../common/short-time.ts';
 import type { ClientTools, WaitingCall } from '../../contracts/client-tool.ts';
 import type { ConversationStatus, PauseReason, PendingApproval } from '../../contracts/conversation.ts';
 import { nameOfMedia } from '../../contracts/attachments/media.ts';
-import type { ContentPart, StoredEntry } from '../../contracts/transcript.ts';
+import { cutOffText, type ContentPart, type StoredEntry } from '../../contracts/transcript.ts';
 import { planLines } from '../../common/plan-text.ts';
 import { roomText } from '../../contracts/hosts/room.ts';
 import { placeText } from '../../contracts/places/turn-place.ts';
@@ -95,10 +95,11 @@ function entryLines({ entry, at }: StoredEntry, conversationId: string): string[
   if (entry.role === 'user') return ['', said(`${time} user: `, textOf(entry.content)), ...declaredLines(entry.clientTools)];
   if (entry.role === 'note') return [said(`${time} note: `, entry.text)];
   if (entry.role === 'tool') return resultLines(time, entry, conversationId);
-  return entry.parts.map((part) => {
+  const parts = entry.parts.map((part) => {
     if (part.type === 'tool-call') return `${time} calls ${callText(part.tool, part.arguments)}`;
     return said(`${time} ${part.type === 'text' ? 'agent' : 'thinks'}: `, part.text);
   });
+  return entry.cutOff ? [...parts, said(`${time} note: `, cutOffText(entry.cutOff))] : parts;
 }
 
 function declaredLines(tools: ClientTools | undefined): string[] {

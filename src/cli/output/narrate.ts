@@ -5,6 +5,7 @@ import { planLines } from '../../common/plan-text.ts';
 import { roomText } from '../../contracts/hosts/room.ts';
 import { placeText } from '../../contracts/places/turn-place.ts';
 import { countDone } from '../../contracts/plan/plan.ts';
+import { cutOffText } from '../../contracts/transcript.ts';
 import { visibleLine, visibleText } from '../../contracts/visible-text.ts';
 import { cleanOutput } from '../../sandbox/output/clean-output.ts';
 import { approvalText, callText, moreLines, shownResultOf, shownLine } from './call-text.ts';
@@ -52,6 +53,7 @@ const NARRATIONS: { [Type in EventType]?: (data: EventOf<Type>['data']) => Narra
   }),
   'turn.waiting': (data) => ({ kind: 'note', text: `… the turn ${visibleLine(placeText(data))}` }),
   'sandbox.waiting': (data) => ({ kind: 'note', text: `… the sandbox ${visibleLine(roomText(data))}` }),
+  'step.finished': ({ cutOff }) => (cutOff ? { kind: 'bad', text: `! ${cutOffText(cutOff)}` } : undefined),
   'tool.requested': (data) => ({
     kind: 'call',
     text: `→ ${data.arguments ? callText(data.tool, data.arguments) : `${visibleLine(data.tool)} (${data.argumentsBytes} bytes of arguments)`}`,

@@ -44,11 +44,18 @@ export async function startOfTree({ conversations }: TreeStore, rootId: string, 
  * `agent.started` of its parent. Ends when all of them are closed, or when `signal` aborts.
  */
 export async function* readTree(store: TreeStore, place: TreePlace, signal: AbortSignal): AsyncGenerator<TreeEvent> {
-  using news = watchNews(store.events, signal);
+  using news = watchNews(store, signal);
   for (const conversationId of place.keys()) news.watch(conversationId);
   while (place.size > 0) {
-    const conversationId = await news.next();
-    if (conversationId === undefined) return;
+    const next = await news.next();
+    if (next === undefined) return;
+    const { conversationId } = next;
+    if (next.isRemoved) {
+      // It was closed before, and its last event will not be read.
+      place.delete(conversationId);
+      news.unwatch(conversationId);
+      continue;
+    }
     for await (const event of readOn(store.events, place, conversationId, signal)) {
       const { begins, ends } = goOn(place, event);
       if (begins !== undefined) news.watch(begins);
@@ -94,9 +101,10 @@ async function* readOn(events: TreeStore['events'], place: TreePlace, conversati
 }
 
 /** Says which of some conversations may have new events. */
-function watchNews(events: Pick<Store['events'], 'news'>, signal: AbortSignal) {
+function watchNews({ conversations, events }: TreeStore, signal: AbortSignal) {
   const watched = new Map<string, AbortController>();
   const fresh = new Set<string>();
+  const removed = new Set<string>();
   let failed: { error: unknown } | undefined;
   let isClosed = false;
   let wake = () => {};
@@ -107,9 +115,14 @@ function watchNews(events: Pick<Store['events'], 'news'>, signal: AbortSignal) {
       fresh.add(conversationId);
       wake();
     }
-    // Otherwise, the store closes.
     if (until.aborted) return;
-    isClosed = true;
+    const isRemoved = await conversations.get(conversationId).then(
+      (row) => row === undefined,
+      () => false,
+    );
+    // Otherwise, the store closes.
+    if (isRemoved) removed.add(conversationId);
+    else isClosed = true;
     wake();
   };
   return {
@@ -125,16 +138,19 @@ function watchNews(events: Pick<Store['events'], 'news'>, signal: AbortSignal) {
       watched.get(conversationId)?.abort();
       watched.delete(conversationId);
       fresh.delete(conversationId);
+      removed.delete(conversationId);
     },
-    /** A conversation that may have new events; undefined when `signal` aborts or the store closes. */
-    async next(): Promise<string | undefined> {
+    /** A conversation that may have new events, or that was removed; undefined when `signal` aborts or the store closes. */
+    async next(): Promise<{ conversationId: string; isRemoved: boolean } | undefined> {
       for (;;) {
         if (failed) throw failed.error;
         if (signal.aborted || isClosed) return undefined;
+        const [gone] = removed;
+        if (gone !== undefined) return { conversationId: gone, isRemoved: true };
         const [found] = fresh;
         if (found !== undefined) {
           fresh.delete(found);
-          return found;
+          return { conversationId: found, isRemoved: false };
         }
         await new Promise<void>((resolve) => (wake = resolve));
       }

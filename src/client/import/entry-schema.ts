@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isBlob } from '../../contracts/attachments/media.ts';
 import { EXPORT_FORMAT } from '../export/export-types.ts';
 import type { JsonObject } from '../../contracts/json.ts';
+import { CUT_OFF } from '../../contracts/transcript.ts';
 
 const LONGEST_ID = 500;
 
@@ -59,7 +60,7 @@ export const ENTRY = z.strictObject({
   rewound: z.literal(true).optional(),
   entry: z.discriminatedUnion('role', [
     z.strictObject({ role: z.literal('user'), content: z.array(part), clientTools: z.unknown().optional() }),
-    z.strictObject({ role: z.literal('assistant'), parts: z.array(spoken), usage: usage.optional() }),
+    z.strictObject({ role: z.literal('assistant'), parts: z.array(spoken), usage: usage.optional(), cutOff: z.enum(CUT_OFF).optional() }),
     z.strictObject({ role: z.literal('tool'), callId: id, tool: said, content: z.array(part), isError: z.boolean() }),
     z.strictObject({ role: z.literal('note'), text: z.string(), from: z.literal('sandbox').optional() }),
   ]),

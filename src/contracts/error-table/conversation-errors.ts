@@ -10,6 +10,12 @@ export const CONVERSATION_ERRORS = {
     httpStatus: 409,
     retryable: true,
   },
+  TURN_NOT_FOUND: {
+    message:
+      'Conversation "{conversationId}" has no turn {turnId}, and waits for no message that could begin it. Leave the turn out for the newest one, or see its turns with: longshore show {conversationId}',
+    httpStatus: 404,
+    retryable: false,
+  },
   CONVERSATION_BUSY: {
     message: 'Conversation "{conversationId}" is working on turn {turnId}. Wait for it, or send with whenBusy queue, steer or interrupt.',
     httpStatus: 409,

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contracts/json.ts';
+import type { CutOff } from '../../contracts/transcript.ts';
 
 /** A question that the server of a plugin asks the worker during a request, and how the worker finds the answer. */
 export interface ServerQuestion extends HostOfQuestion {
@@ -28,6 +29,8 @@ export interface ModelReply {
   reasoning: string;
   calls: { id: string; name: string; arguments: JsonObject }[];
   usage: { inputTokens: number; outputTokens: number };
+  /** The answer is not whole. */
+  cutOff?: CutOff;
 }
 
 export interface SaidMessage {

@@ -9,12 +9,15 @@ const AUDITED = { from: 'changed', tenant: '"tenantId"', target: '"callId"', det
 
 /** Links that ended long ago are removed with the next one that is made. */
 const CREATE = `with forgotten as (delete from approval_links where expires_at < now() - interval '7 days'), changed as (
-    insert into approval_links (link_id, tenant_id, conversation_id, call_id, hash, secret_sha256, expires_at)
-    select $1, tenant_id, conversation_id, $3, $4, $5, now() + $6::float8 * interval '1 millisecond' from conversations where conversation_id = $2
+    insert into approval_links (link_id, tenant_id, conversation_id, call_id, hash, secret_sha256, expires_at, key_id)
+    select $1, tenant_id, conversation_id, $3, $4, $5, now() + $6::float8 * interval '1 millisecond',
+      case when $7::json->'actor'->>'kind' = 'key' then $7::json->'actor'->>'id' end from conversations where conversation_id = $2
     returning ${COLUMNS}
   ), noted as (${insertAudit({ ...AUDITED, action: 'link.create', source: '$7' })})
   select * from changed`;
-const FIND = `select ${COLUMNS}, secret_sha256 as "secretSha256", used_at is not null as used, expires_at <= now() as expired from approval_links where link_id = $1`;
+const FIND = `select ${COLUMNS}, secret_sha256 as "secretSha256", used_at is not null as used, expires_at <= now() as expired,
+    exists (select from api_keys k where k.key_id = l.key_id and (k.revoked_at is not null or k.expires_at <= now())) as "keyEnded"
+  from approval_links l where link_id = $1`;
 const USE = `with changed as (
     update approval_links set used_at = now() where link_id = $1 and used_at is null and expires_at > now() returning ${COLUMNS}
   ), noted as (${insertAudit({ ...AUDITED, action: 'link.use', source: '$2' })})
@@ -37,7 +40,7 @@ export interface ApprovalLinkRows {
     link: Pick<ApprovalLink, 'linkId' | 'conversationId' | 'callId' | 'hash'> & { secretSha256: Buffer; ttlMs: number },
     by: AuditSource,
   ): Promise<ApprovalLink | undefined>;
-  find(linkId: string): Promise<(ApprovalLink & { secretSha256: Buffer; used: boolean; expired: boolean }) | undefined>;
+  find(linkId: string): Promise<(ApprovalLink & { secretSha256: Buffer; used: boolean; expired: boolean; keyEnded: boolean }) | undefined>;
   /** Takes the one use of a link; false when it was taken or has expired. */
   use(linkId: string, by: AuditSource): Promise<boolean>;
   /** Gives the use back when the answer could not be delivered. */

@@ -126,7 +126,10 @@ export function createPluginWebhooks({ database }: { database: Database }): Plug
   return {
     async add({ webhookId, tenantId, pluginId, endpoint, secretSha256 }, most, by) {
       const values = [webhookId, tenantId, pluginId, toJsonText(endpoint), secretSha256, most, sourceText(by)];
-      const [row] = await database.query<{ createdAt: Date }>('pluginWebhooks.add', ADD, values);
+      // Of two at once, neither would count the other.
+      const [row] = await database.withLock(`webhooks of ${JSON.stringify([tenantId, pluginId])}`, 'alone', () =>
+        database.query<{ createdAt: Date }>('pluginWebhooks.add', ADD, values),
+      );
       return row && toWebhook({ webhookId, tenantId, pluginId, endpoint, ...row, lastAt: null, waiting: 0, delivered: 0, failed: 0, problem: null });
     },
     list: async (pluginId) => (await database.query<Row>('pluginWebhooks.list', LIST, [pluginId])).map(toWebhook),

@@ -58,8 +58,11 @@ export function createWebhooks({ database }: { database: Database }): WebhookRow
     return row && toWebhook(row);
   };
   return {
-    create: ({ webhookId, tenantId, url, types, agents, secret }, limit, by) =>
-      one('webhooks.create', audited('webhook.create', CREATE, '$8'), [webhookId, tenantId, url, types ?? null, agents ?? null, secret, limit, sourceText(by)]),
+    create({ webhookId, tenantId, url, types, agents, secret }, limit, by) {
+      const values = [webhookId, tenantId, url, types ?? null, agents ?? null, secret, limit, sourceText(by)];
+      // Of two at once, neither would count the other.
+      return database.withLock(`webhooks of ${tenantId}`, 'alone', () => one('webhooks.create', audited('webhook.create', CREATE, '$8'), values));
+    },
     get: (webhookId, tenantId) => one('webhooks.get', GET, [webhookId, tenantId ?? null]),
     list: async (tenantId) => (await database.query<Row>('webhooks.list', LIST, [tenantId ?? null])).map(toWebhook),
     change: (webhookId, { url, types, agents, state }, by) => {

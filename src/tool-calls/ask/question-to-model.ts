@@ -66,13 +66,14 @@ export async function patiently(ask: () => Promise<ModelAnswer>, signal: AbortSi
   }
 }
 
-export function replyOf({ parts, usage: { inputTokens, outputTokens } }: ModelAnswer): ModelReply {
+export function replyOf({ parts, usage: { inputTokens, outputTokens }, cutOff }: ModelAnswer): ModelReply {
   const calls = parts.filter((part) => part.type === 'tool-call');
   return {
     text: saidIn({ role: 'assistant', parts }),
     reasoning: textsOf(parts),
     calls: calls.map((call, index) => ({ id: `call_${index + 1}`, name: call.tool, arguments: call.arguments })),
     usage: { inputTokens, outputTokens },
+    ...(cutOff && { cutOff }),
   };
 }
 

@@ -51,8 +51,8 @@ export async function answerToServer({ tool, arguments: asked }: MethodCall, { a
   if (tool !== SAMPLING) return { ok: { action, ...(content && { content }) } };
   if (action !== 'accept') return refusedAnswer('REFUSED', whyNotAllowed(action));
   try {
-    const { text } = await host.askModel(readSampling(asked));
-    return { ok: { ...sampled(text, host.modelName) } };
+    const reply = await host.askModel(readSampling(asked));
+    return { ok: { ...sampled(reply, host.modelName) } };
   } catch (error) {
     return refusedAnswer('TOOL_FAILED', redact((error as Error).message));
   }

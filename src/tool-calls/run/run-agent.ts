@@ -6,7 +6,7 @@ import { isFailure } from '../../contracts/errors.ts';
 import type { TurnOutcome } from '../../contracts/conversation.ts';
 import { AGENT_TOOLS, MAX_AGENT_DEPTH, type Share } from '../../contracts/sub-agent.ts';
 import type { ParentSandbox } from '../../contracts/sub-agents/sandbox-use.ts';
-import { saidIn, type StoredEntry } from '../../contracts/transcript.ts';
+import { cutOffText, saidIn, type StoredEntry } from '../../contracts/transcript.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import type { SubAgentCalls } from '../dependencies.ts';
 import { sandboxOfTask } from './sub-agent-sandbox.ts';
@@ -136,8 +136,8 @@ export async function answerIn(run: AgentRun, row: ConversationRow): Promise<{ o
   const { outcome = 'cancelled', message } = row.status.lastTurn ?? {};
   const callId = row.status.parent?.callId ?? run.args.callId;
   await run.store.events.append(run.args.conversationId, [endEvent(placeOf(run), row, callId)]);
-  const said = lastSaid(await run.store.transcript.read(row.conversationId));
-  const answer = (outcome === 'finished' ? await valueOf(run, row, said) : undefined) ?? said;
+  const { text, marked } = lastSaid(await run.store.transcript.read(row.conversationId));
+  const answer = (outcome === 'finished' ? await valueOf(run, row, text) : undefined) ?? marked;
   const why = message === undefined ? undefined : `${outcome}: ${message}`;
   return { outcome, ...(answer !== undefined && { answer }), ...(why !== undefined && { why }) };
 }
@@ -150,7 +150,10 @@ async function valueOf({ store }: AgentRun, { conversationId }: ConversationRow,
   return 'value' in parsed ? parsed.value : undefined;
 }
 
-function lastSaid(entries: StoredEntry[]): string | undefined {
-  const texts = entries.map(({ entry }) => (entry.role === 'assistant' ? saidIn(entry).trim() : ''));
-  return texts.findLast((text) => text !== '');
+/** `marked`: with what says that it is not whole. */
+function lastSaid(entries: StoredEntry[]): { text: string | undefined; marked: string | undefined } {
+  const answers = entries.flatMap(({ entry }) => (entry.role === 'assistant' ? [entry] : []));
+  const text = answers.map((entry) => saidIn(entry).trim()).findLast((said) => said !== '');
+  const { cutOff } = answers.at(-1) ?? {};
+  return { text, marked: cutOff ? `${text ?? ''}\n(${cutOffText(cutOff)})`.trim() : text };
 }

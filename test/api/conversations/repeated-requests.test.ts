@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { archiveOf } from '../../e2e/export/make-archive.ts';
 import { install, type Installation } from '../../e2e/support.ts';
+import { derivedId } from '../../../src/platform/derived-id.ts';
 import { startApi, type TestApi } from '../support.ts';
 
 /** Two processes of one service; nothing here needs a worker. */
@@ -54,6 +55,23 @@ test('of many at once, one takes effect; what is shown once is not kept for a re
   for (const answer of answers.filter(({ status }) => status !== 201)) expect(['IDEMPOTENCY_RUNNING', 'IDEMPOTENCY_ONCE']).toContain(codeOf(answer)[1]);
   expect(codeOf(await post(1, '/v1/keys', admin, 'key-1', body))).toEqual([409, 'IDEMPOTENCY_ONCE']);
   expect((await installation.longshore.keys.list('west')).filter(({ name }) => name === 'once')).toHaveLength(1);
+});
+
+test('another tenant cannot take the id that a repeated request will have, by a start or a fork', async () => {
+  const [north, south] = [await services[0].key(['conversations:write'], 'north'), await services[0].key(['conversations:write'], 'south')];
+  const taskQueue = installation.environment['LONGSHORE_TASK_QUEUE'] ?? '';
+  const conversationId = derivedId('conv', [taskQueue, 'north', 'conversations', 'order-9']);
+  const body = { agent: 'scripted', user: 'user-1' };
+  const refused = { status: 400, text: expect.stringContaining('has the form of ids that the service makes') as string };
+  expect(await post(0, '/v1/conversations', south, 'a', { ...body, conversationId })).toMatchObject(refused);
+  const own = await post(0, '/v1/conversations', south, 'b', body);
+  const { conversationId: source } = JSON.parse(own.text) as { conversationId: string };
+  expect(await post(0, `/v1/conversations/${source}/fork`, south, 'c', { conversationId })).toMatchObject(refused);
+  const made = await post(1, '/v1/conversations', north, 'order-9', body);
+  expect([made.status, JSON.parse(made.text)]).toEqual([201, { conversationId }]);
+  // One's own may be named again.
+  expect(await post(1, '/v1/conversations', north, 'd', { ...body, conversationId })).toMatchObject({ status: 201 });
+  for (const id of [source, conversationId]) await installation.longshore.close(id);
 });
 
 test('what was refused did nothing, and may be tried again with the same key', async () => {

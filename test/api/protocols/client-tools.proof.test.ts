@@ -175,6 +175,18 @@ test('the calls and what follows come as streams, too', async () => {
   expect(second).toMatchObject({ finish_reason: 'stop', message: { content: 'It is open.' } });
 }, 60_000);
 
+test('a message that follows the results of its calls is read with them, by the turn that waits', async () => {
+  const first = await openai.chat.completions.create({ model: 'opener', messages: say('Open it.'), tools });
+  const [asked] = first.choices[0]!.message.tool_calls ?? [];
+  const result = { role: 'tool' as const, tool_call_id: asked!.id, content: '{"opened":true}' };
+  const messages = [...say('Open it.'), first.choices[0]!.message, result, ...say('And tell me of it.')];
+  const { data, response } = await openai.chat.completions.create({ model: 'opener', messages, tools }).withResponse();
+  expect(data.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'It is open.' } });
+  const entries = await installation.longshore.transcript(response.headers.get('x-longshore-conversation') ?? '');
+  expect(entries.map(({ entry }) => entry.role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant']);
+  expect(new Set(entries.map(({ turnId }) => turnId)).size).toBe(1);
+});
+
 test('results of calls of others, and tools that the agent does not declare, are refused', async () => {
   const first = await openai.chat.completions.create({ model: 'opener', messages: say('Open it.') });
   const [asked] = first.choices[0]!.message.tool_calls ?? [];

@@ -33,6 +33,15 @@ test('the outcome sums the usage of all steps and tells how every call ended', (
   });
 });
 
+test('the outcome says whether the last answer was cut off', () => {
+  const outcome = createRunOutcome('conv_1');
+  const usage = { inputTokens: 1, outputTokens: 1 };
+  outcome.add(event('step.finished', { usage, cutOff: 'length' }));
+  expect(outcome.get('High at')).toMatchObject({ cutOff: 'length' });
+  outcome.add(event('step.finished', { usage }));
+  expect(outcome.get('Done.')).not.toHaveProperty('cutOff');
+});
+
 test.each([
   ['from the event', { output: { high: '12:04' } }, 'Here it is.', { output: { high: '12:04' } }],
   ['from the text when it is large', { outputCharacters: 20_000 }, '{"high": "12:04"}', { output: { high: '12:04' } }],

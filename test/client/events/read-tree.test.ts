@@ -24,7 +24,7 @@ function createLogs() {
     },
     events: {
       read: async (id: string, after: number) => (logs.get(id) ?? []).slice(after, after + 2),
-      async *news(_id: string, signal: AbortSignal) {
+      async *news(id: string, signal: AbortSignal) {
         for (;;) {
           let wake = () => {};
           const woken = new Promise<void>((resolve) => (wake = resolve));
@@ -33,7 +33,7 @@ function createLogs() {
           yield;
           await woken;
           listeners.delete(wake);
-          if (signal.aborted) return;
+          if (signal.aborted || !logs.has(id)) return;
         }
       },
     },
@@ -42,6 +42,10 @@ function createLogs() {
     logs,
     store,
     append,
+    remove: (id: string) => {
+      logs.delete(id);
+      for (const listener of listeners) listener();
+    },
     start: (parent: string, child: string) => {
       parents.set(child, parent);
       logs.set(child, []);
@@ -60,6 +64,24 @@ async function readOn(store: ReturnType<typeof createLogs>['store'], after: stri
   }
   return seen;
 }
+
+test('a sub-agent that was removed, with its last event unread, keeps no reader from the events of the others, nor from the end', async () => {
+  const { store, append, remove, start } = createLogs();
+  const leaving = new AbortController();
+  const seen: string[] = [];
+  for (const id of ['conv_1', 'conv_2']) start(ROOT, id);
+  for await (const { conversationId, type } of readTree(store, await startOfTree(store, ROOT, undefined), leaving.signal)) {
+    seen.push(`${conversationId} ${type}`);
+    if (seen.length === 2) {
+      remove('conv_1');
+      setImmediate(() => {
+        append('conv_2', 'conversation.closed');
+        append(ROOT, 'conversation.closed');
+      });
+    }
+  }
+  expect(seen.toSorted()).toEqual(['conv_2 conversation.closed', `${ROOT} agent.started`, `${ROOT} agent.started`, `${ROOT} conversation.closed`]);
+});
 
 test('a reader that is cut anywhere gets every event of every conversation once, in order, and none of a sub-agent before it was started', async () => {
   const step = record({ who: nat(20), starts: nat(3), cut: nat(6) });

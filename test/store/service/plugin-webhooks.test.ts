@@ -3,6 +3,7 @@ import { MOST_A_MINUTE } from '../../../src/contracts/plugins/webhook.ts';
 import { asTenant } from '../../../src/store/database/tenant-scope.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { BY, newId, useTestStore } from '../support.ts';
+import { atOnce } from './at-once.ts';
 
 let store: Store;
 let url: string;
@@ -27,6 +28,18 @@ async function address({ pluginId = newId('hook'), tenantId = 'north', endpoint 
   const facts = async () => (await store.pluginWebhooks.list(pluginId)).find((each) => each.webhookId === webhookId);
   return { pluginId, webhookId, tenantId, accept, claim, facts, id: (name: string) => `${webhookId}-${name}` };
 }
+
+test('a plugin has no more addresses for a tenant than the limit, also when they are made at once', async () => {
+  const pluginId = newId('hook');
+  const make = (number: number) =>
+    store.pluginWebhooks.add({ webhookId: `${pluginId}-${number}`, pluginId, tenantId: 'north', endpoint: 'ship', secretSha256 }, 3, BY);
+  const made = await atOnce(
+    url,
+    Array.from({ length: 6 }, (_, number) => () => make(number)),
+  );
+  expect(made.filter((webhook) => webhook !== undefined)).toHaveLength(3);
+  expect(await store.pluginWebhooks.list(pluginId)).toHaveLength(3);
+});
 
 test('requests of an address are given one after the other, in the order in which they came, and those of others meanwhile', async () => {
   const one = await address();

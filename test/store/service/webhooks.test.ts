@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import type { NewWebhook } from '../../../src/store/service/webhook-rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { BY, newConversation, newId, useTestStore } from '../support.ts';
+import { atOnce } from './at-once.ts';
 
 let store: Store;
 let url: string;
@@ -50,6 +51,17 @@ test('a webhook gets events of its tenant only, of its agents and its types only
   expect(await drain(chosen)).toEqual(['2 note', '3 text.delta']);
   expect(await drain(other)).toEqual([]);
   expect(await drain(foreign)).toEqual([]);
+});
+
+test('a tenant has no more webhooks than the limit, also when they are made at once', async () => {
+  const tenantId = newId('evt');
+  const make = () => store.webhooks.create({ webhookId: newId('hook'), tenantId, url: 'http://a.example', secret: 'whsec_' }, 3, BY);
+  const made = await atOnce(
+    url,
+    Array.from({ length: 6 }, () => make),
+  );
+  expect(made.filter((webhook) => webhook !== undefined)).toHaveLength(3);
+  expect(await store.webhooks.list(tenantId)).toHaveLength(3);
 });
 
 test('for a tenant without webhooks, nothing is queued', async () => {

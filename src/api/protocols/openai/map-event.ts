@@ -22,7 +22,7 @@ export type CompletionPart =
   | { kind: 'text' | 'reasoning'; text: string }
   /** Calls of tools that the client is to run. */
   | { kind: 'calls'; calls: { id: string; name: string; arguments: JsonObject }[] }
-  | { kind: 'finish'; reason: 'stop' | 'length' | 'tool_calls'; usage: Usage }
+  | { kind: 'finish'; reason: 'stop' | 'length' | 'tool_calls' | 'content_filter'; usage: Usage }
   | { kind: 'error'; text: string };
 
 /** The state after an event, and what the reader is sent for it. */
@@ -104,8 +104,10 @@ function writeApart(state: CompletionState, text: string): Mapped {
   return [{ ...written, isApart: true }, parts];
 }
 
-function ending({ turn: { outcome, turnId, conversationId }, usage }: CompletionState, event: ConversationEvent): CompletionPart[] {
-  if (outcome !== 'failed') return [{ kind: 'finish', reason: 'stop', usage }];
+const CUT_OFF = { length: 'length', 'content-filter': 'content_filter' } as const;
+
+function ending({ turn: { outcome, turnId, conversationId, cutOff }, usage }: CompletionState, event: ConversationEvent): CompletionPart[] {
+  if (outcome !== 'failed') return [{ kind: 'finish', reason: cutOff ? CUT_OFF[cutOff] : 'stop', usage }];
   // Why it failed is written for operators, and may name files and addresses.
   return [
     { kind: 'error', text: `The agent could not finish its answer (${turnId ?? event.type}). An operator reads why with: longshore show ${conversationId}` },

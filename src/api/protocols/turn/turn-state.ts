@@ -2,6 +2,7 @@ import { isClientTool, nameOfClientTool } from '../../../contracts/client-tool.t
 import type { PauseReason, TurnOutcome } from '../../../contracts/conversation.ts';
 import type { ConversationEvent, EventOf, EventType } from '../../../contracts/events.ts';
 import type { JsonObject } from '../../../contracts/json.ts';
+import type { CutOff } from '../../../contracts/transcript.ts';
 
 /** What a reader of one turn has to know of the log so far. */
 export interface TurnState {
@@ -11,6 +12,8 @@ export interface TurnState {
   phase: 'before' | 'running' | 'ended';
   /** How the turn ended; undefined when the conversation was closed without an end of the turn. */
   outcome?: TurnOutcome;
+  /** The newest answer of the model is not whole. */
+  cutOff?: CutOff | undefined;
   /** Number of the last event. */
   seq: number;
   stepId?: string;
@@ -102,7 +105,9 @@ function isOutdated({ stepId, attempt }: TurnState, event: ConversationEvent): b
 function advance(state: TurnState, event: ConversationEvent): TurnState {
   switch (event.type) {
     case 'step.started':
-      return { ...state, attempt: event.data.attempt, ...(event.stepId !== undefined && { stepId: event.stepId }) };
+      return { ...state, attempt: event.data.attempt, cutOff: undefined, ...(event.stepId !== undefined && { stepId: event.stepId }) };
+    case 'step.finished':
+      return { ...state, cutOff: event.data.cutOff };
     case 'turn.finished':
       return { ...state, phase: 'ended', outcome: event.data.outcome };
     default:

@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from 'ai';
 import { urlOfMedia } from './media-url.ts';
 import type { ConversationEvent, EventOf, EventType } from '../../../contracts/events.ts';
+import type { CutOff } from '../../../contracts/transcript.ts';
 import { followTurn, restOf, type TurnState } from '../turn/turn-state.ts';
 import { announceAsked, deny, finishCall, goOn, loseCall, offerCalls, requestCall, showOutput, startCall } from './map-calls.ts';
 import { closeText, nextStep, writeText } from './map-text.ts';
@@ -47,9 +48,13 @@ function end(state: UiState, parts: UIMessageChunk[], event: ConversationEvent):
 }
 
 /** Why a turn failed is written for operators, and may name files and addresses: pages are shown where it can be read. */
-function ending({ outcome, conversationId, turnId, seq }: TurnState, event?: ConversationEvent): UIMessageChunk[] {
-  const finish = (finishReason: 'stop' | 'other' | 'error'): UIMessageChunk => ({ type: 'finish', finishReason, messageMetadata: { seq } });
-  if (outcome === 'finished') return [finish('stop')];
+function ending({ outcome, conversationId, turnId, seq, cutOff }: TurnState, event?: ConversationEvent): UIMessageChunk[] {
+  const finish = (finishReason: 'stop' | 'other' | CutOff): UIMessageChunk => ({
+    type: 'finish',
+    finishReason,
+    messageMetadata: { seq, ...(cutOff && { cutOff }) },
+  });
+  if (outcome === 'finished') return [finish(cutOff ?? 'stop')];
   if (outcome === 'failed') {
     const errorText = `The agent could not finish its answer (${turnId ?? 'no turn'}). An operator reads why with: longshore show ${conversationId}`;
     return [status({ state: 'failed' }), { type: 'error', errorText }];

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Attachment } from '../../../client/attachments/attachment-types.ts';
 import { declaresSame, type RequestedTools } from '../../../client/client-tools/requested-tools.ts';
 import { startConversation } from '../../../client/start-conversation.ts';
+import { withoutUndefined } from '../../../common/without-undefined.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { ConversationRow } from '../../../store/store.ts';
 import { mayReach, type Caller } from '../../auth/caller.ts';
@@ -27,6 +28,7 @@ export interface ChatMessage {
   agent: string | undefined;
   user: string | undefined;
   closeWhenDone?: boolean;
+  whenBusy?: 'steer';
 }
 
 /** A message that its conversation has taken. */
@@ -105,8 +107,9 @@ async function send(parts: RouteParts, row: ConversationRow, message: ChatMessag
   }
 }
 
-async function sendOnce({ longshore }: RouteParts, conversationId: string, { messageId, text, attachments, clientTools }: ChatMessage): Promise<string> {
-  const options = { messageId, ...(attachments && { attachments }), ...(clientTools && { clientTools }) };
+async function sendOnce({ longshore }: RouteParts, conversationId: string, { messageId, text, ...given }: ChatMessage): Promise<string> {
+  const { attachments, clientTools, whenBusy } = given;
+  const options = { messageId, ...withoutUndefined({ attachments, clientTools, whenBusy }) };
   return (await longshore.send(conversationId, text, options)).turnId;
 }
 

@@ -53,9 +53,10 @@ const REFUSED: { field: string; isAsked: (value: unknown) => boolean; fix: strin
   { field: 'modalities', isAsked: (value) => JSON.stringify(value) !== '["text"]', fix: 'Answers are text. Leave this out' },
 ];
 
-/** What a request asks for: an answer to its last message, or to go on with the results of calls. */
+/** What a request asks for: an answer to its last message, or to go on with the results of calls. `results` of a message: those right before it. */
 export type CompletionRequest =
-  { kind: 'message'; text: string; attachments?: Attachment[]; hasHistory: boolean } | { kind: 'results'; results: ResultOptions[]; at: string };
+  | { kind: 'message'; text: string; attachments?: Attachment[]; hasHistory: boolean; results: ResultOptions[] }
+  | { kind: 'results'; results: ResultOptions[]; at: string };
 
 /** @throws INVALID_ARGUMENT for what cannot be done, so that nothing is left out in silence */
 export function readCompletionRequest(body: CompletionBody): CompletionRequest {
@@ -69,7 +70,7 @@ export function readCompletionRequest(body: CompletionBody): CompletionRequest {
   const at = `body.messages.${body.messages.length - 1}`;
   if (last?.role === 'tool') return { kind: 'results', results: resultsIn(body.messages), at };
   if (last?.role !== 'user') throw refused(at, `its role is ${showValue(last?.role)}`, 'Send a message of the user last');
-  return { kind: 'message', ...contentOf(last.content ?? '', at), hasHistory: body.messages.length > 1 };
+  return { kind: 'message', ...contentOf(last.content ?? '', at), hasHistory: body.messages.length > 1, results: resultsIn(body.messages.slice(0, -1)) };
 }
 
 /** Of the messages at the end, which answer the calls of one message of the agent. */

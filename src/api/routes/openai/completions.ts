@@ -8,7 +8,9 @@ import { withoutUndefined } from '../../../common/without-undefined.ts';
 import { makeId } from '../../../contracts/ids.ts';
 import { sendOptions } from '../../../client/client-arguments.ts';
 import { findAgent } from '../../../client/start-conversation.ts';
-import { mayReach } from '../../auth/caller.ts';
+import type { ResultOptions } from '../../../client/client-tools/client-tool-types.ts';
+import type { ConversationRow } from '../../../store/store.ts';
+import { mayReach, type Caller } from '../../auth/caller.ts';
 import { leastOf } from '../../auth/limits-of-caller.ts';
 import { requireRoom } from '../../auth/require-room.ts';
 import { ownUser } from '../../auth/tenant-for.ts';
@@ -22,7 +24,7 @@ import { createCompletionView, createPartsView } from '../../protocols/openai/co
 import type { CompletionPart } from '../../protocols/openai/map-event.ts';
 import { followEvents } from '../../stream/stream-events.ts';
 import { giveResults } from '../chat/give-results.ts';
-import { chatNamed, sendToChat, type NamedChat, type TakenMessage } from '../chat/chats.ts';
+import { chatNamed, sendToChat, type ChatMessage, type NamedChat, type TakenMessage } from '../chat/chats.ts';
 import { toolsIn, completionBody, readCompletionRequest, type CompletionBody, type CompletionRequest } from './completion-request.ts';
 import { COMMAND_ERRORS } from '../conversation-of.ts';
 import { idempotencyHeader } from '../schemas.ts';
@@ -106,40 +108,81 @@ type Taken = TakenMessage & { answered?: string[] };
 async function take(parts: RouteParts, request: FastifyRequest, body: CompletionBody): Promise<Taken> {
   const wanted = readCompletionRequest(body);
   const { clientTools } = sendOptions(withoutUndefined({ clientTools: toolsIn(body, await findAgent(parts.client.agents, body.model)) }));
-  if (wanted.kind === 'results') return takeResults(parts, request, body, wanted);
-  const { kind: _kind, hasHistory, ...content } = wanted;
+  return wanted.kind === 'results'
+    ? takeResults(parts, request, body, wanted)
+    : takeMessage(parts, request, body, { ...wanted, ...(clientTools && { clientTools }) });
+}
+
+type GivenMessage = Extract<CompletionRequest, { kind: 'message' }> & Pick<ChatMessage, 'clientTools'>;
+
+async function takeMessage(parts: RouteParts, request: FastifyRequest, body: CompletionBody, given: GivenMessage): Promise<Taken> {
+  const { kind: _kind, hasHistory, results, ...content } = given;
   const { caller, headers } = request;
-  const name = nameOf(headers[CONVERSATION], body.metadata?.conversation);
-  if (name === undefined && hasHistory) {
-    const fix = `Name the conversation with the header ${CONVERSATION} or metadata.conversation, such as by the id of the chat in your application`;
-    throw failure('INVALID_ARGUMENT', { what: 'body.messages', problem: 'they have a history, and nothing says of which conversation', fix });
-  }
+  const user = userOf(request, body);
+  const called = await turnOfCalls(parts, caller, results, user);
+  const name = nameFor(request, body) ?? called?.row.conversationId;
+  if (name === undefined && hasHistory) throw nameless();
   const ids = repeatableIds(parts, caller, headers, 'completions') ?? newIds();
-  const user = ownUser(caller, body.user ?? undefined);
-  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv'), user ?? DEFAULT_USER) : await chatNamed(parts, caller, name, user);
+  const message = { messageId: ids.id('msg'), ...content, agent: body.model, user: user ?? DEFAULT_USER };
+  const chat = name === undefined ? await chatOrNew(parts, ids.id('conv'), message.user) : await chatNamed(parts, caller, name, user);
   refuseOtherAgent(chat, body.model);
   await requireRoom(parts.store, request);
-  const message = { messageId: ids.id('msg'), ...content, ...(clientTools && { clientTools }), agent: body.model, user: user ?? DEFAULT_USER };
-  return sendToChat(parts, request, chat, { ...message, ...(name === undefined && { closeWhenDone: true }) });
+  const isOfChat = called?.row.conversationId === chat.conversationId;
+  return isOfChat ? sendWithResults(parts, request, chat, message, { ...called, results }) : sendToChat(parts, request, chat, closing(message, name));
+}
+
+/** A conversation without a name ends with its answer. */
+function closing(message: ChatMessage, name: string | undefined): ChatMessage {
+  return name === undefined ? { ...message, closeWhenDone: true } : message;
+}
+
+/** The message goes first, so that the turn which waits for the results reads it with them. */
+async function sendWithResults(
+  parts: RouteParts,
+  request: FastifyRequest,
+  chat: NamedChat,
+  message: ChatMessage,
+  { turnId, results }: { turnId: string; results: readonly ResultOptions[] },
+): Promise<Taken> {
+  const taken = await sendToChat(parts, request, chat, { ...message, whenBusy: 'steer' });
+  await giveResults(parts.longshore, chat.conversationId, results);
+  return { ...taken, ...(taken.turnId === turnId && { answered: results.map(({ callId }) => callId) }) };
+}
+
+/** The turn that the calls are of; undefined when they are not all of one, or not the caller's. */
+async function turnOfCalls(
+  { store }: RouteParts,
+  caller: Caller,
+  results: readonly ResultOptions[],
+  user: string | undefined,
+): Promise<{ row: ConversationRow; turnId: string } | undefined> {
+  const calls = await Promise.all(results.map(({ callId }) => store.toolCalls.get(callId)));
+  const [first] = calls;
+  const row = first && (await store.conversations.get(first.conversationId));
+  const isOne = calls.every((call) => call?.turnId === first?.turnId && call?.conversationId === first?.conversationId);
+  const isTheirs = row && mayReach(caller, row) && (user === undefined || user === row.userId);
+  return isOne && isTheirs ? { row, turnId: first.turnId } : undefined;
+}
+
+function nameless(): Error {
+  const fix = `Name the conversation with the header ${CONVERSATION} or metadata.conversation, such as by the id of the chat in your application`;
+  return failure('INVALID_ARGUMENT', { what: 'body.messages', problem: 'they have a history, and nothing says of which conversation', fix });
 }
 
 /** The ids of the calls lead to their conversation: a client that runs tools need not name it. */
 async function takeResults(parts: RouteParts, request: FastifyRequest, body: CompletionBody, wanted: Results): Promise<Taken> {
   const { store, longshore } = parts;
   const { results, at } = wanted;
-  const calls = await Promise.all(results.map(({ callId }) => store.toolCalls.get(callId)));
-  const [first] = calls;
-  const row = first && (await store.conversations.get(first.conversationId));
-  const isOne = calls.every((call) => call?.turnId === first?.turnId && call?.conversationId === first?.conversationId);
-  const user = ownUser(request.caller, body.user ?? undefined);
-  if (!first || !row || !isOne || !mayReach(request.caller, row) || (user !== undefined && user !== row.userId)) {
+  const called = await turnOfCalls(parts, request.caller, results, userOf(request, body));
+  if (!called) {
     throw failure('INVALID_ARGUMENT', {
       what: at,
       problem: 'it answers no call of one of your conversations',
       fix: 'Send back the ids of the calls as they came',
     });
   }
-  const { conversationId, turnId } = first;
+  const { row, turnId } = called;
+  const { conversationId } = row;
   refuseOtherAgent({ row }, body.model);
   await giveResults(longshore, conversationId, results);
   request.ledTo = { conversationId, turnId };
@@ -163,8 +206,13 @@ async function chatOrNew({ store }: RouteParts, conversationId: string, user: st
   return { conversationId, ...(row && { row }), isOwn: true };
 }
 
-function nameOf(inHeader: unknown, inBody: string | undefined): string | undefined {
-  const given = inHeader as string | undefined;
+function userOf({ caller }: FastifyRequest, { user }: CompletionBody): string | undefined {
+  return ownUser(caller, user ?? undefined);
+}
+
+function nameFor({ headers }: FastifyRequest, { metadata }: CompletionBody): string | undefined {
+  const given = headers[CONVERSATION] as string | undefined;
+  const inBody = metadata?.conversation;
   if (given === undefined || inBody === undefined || given === inBody) return given ?? inBody;
   throw failure('INVALID_ARGUMENT', {
     what: 'body.metadata.conversation',

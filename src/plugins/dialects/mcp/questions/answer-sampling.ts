@@ -2,7 +2,7 @@ import { ProtocolErrorCode } from '@modelcontextprotocol/client';
 import type { Sampling } from '../../../../contracts/mcp/server.ts';
 import type { QuestionAnswer } from '../../../../contracts/questions/question.ts';
 import type { ToolContext } from '../../../api/define-plugin.ts';
-import type { ModelQuestion } from '../../../api/server-question.ts';
+import type { ModelQuestion, ModelReply } from '../../../api/server-question.ts';
 import { NO_CALL, refusal } from './refusal.ts';
 import { askWhether, readSampling } from './read-sampling.ts';
 
@@ -10,7 +10,7 @@ import { askWhether, readSampling } from './read-sampling.ts';
 const REFUSED = -1;
 
 /** What a server gets for its question to the model. (A type alias is assignable to `Json`.) */
-type Sampled = { role: 'assistant'; content: { type: 'text'; text: string }; model: string };
+type Sampled = { role: 'assistant'; content: { type: 'text'; text: string }; model: string; stopReason?: 'maxTokens' };
 
 /** Asks the model for a server, within the call to which its request belongs. With `ask`, a person allows it first. */
 export async function answerSampling(
@@ -24,14 +24,14 @@ export async function answerSampling(
   if (!call) throw refusal(ProtocolErrorCode.InvalidRequest, NO_CALL);
   if (!call.model) throw refusal(ProtocolErrorCode.InvalidRequest, 'the model cannot be asked in this call');
   if (policy === 'ask') await allowed(server, question, call.askPerson, signal);
-  const { text } = await call.model.ask(question).catch((error: unknown) => {
+  const reply = await call.model.ask(question).catch((error: unknown) => {
     throw refusal(ProtocolErrorCode.InternalError, (error as Error).message);
   });
-  return sampled(text, call.model.name);
+  return sampled(reply, call.model.name);
 }
 
-export function sampled(text: string, model: string): Sampled {
-  return { role: 'assistant', content: { type: 'text', text }, model };
+export function sampled({ text, cutOff }: Pick<ModelReply, 'text' | 'cutOff'>, model: string): Sampled {
+  return { role: 'assistant', content: { type: 'text', text }, model, ...(cutOff === 'length' && { stopReason: 'maxTokens' }) };
 }
 
 export function whyNotAllowed(action: Exclude<QuestionAnswer['action'], 'accept'>): string {
