@@ -11,13 +11,13 @@ export const finished = (more: object = {}): ExecuteToolResult => ({ outcome: 'f
 export const counted = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 /** Code that calls tools one after the other. Each of the calls makes the history longer. Like other commands, it is let go when its attach is cancelled. */
-export function codeThatCalls(callId: string, methods: string[]): ToolScript {
+export function codeThatCalls(callId: string, methods: string[], more: object = { padding }): ToolScript {
   const done = new Set<string>();
   return async (args, world) => {
     world.sandboxTier = 'running';
     if (args.callId !== callId) {
       done.add(args.callId);
-      return finished({ padding });
+      return finished(more);
     }
     const code = world.commands.get(callId) ?? new Command();
     world.commands.set(callId, code);
