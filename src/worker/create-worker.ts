@@ -47,8 +47,8 @@ export interface LongshoreWorker {
 
 /**
  * Polls when it is run; its host is served from now on, until it has run.
- * @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace;
- * DATABASE_ELSEWHERE when the database belongs to another namespace; TEMPORAL_NOT_PREPARED when the namespace lacks search attributes; CONFIG_INVALID when the
+ * @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer; DATABASE_ELSEWHERE when the database belongs
+ * to another namespace; TEMPORAL_NOT_PREPARED when the namespace lacks search attributes; CONFIG_INVALID when the server does not know the namespace, or the
  * host cannot be served at LONGSHORE_HOST_ADDRESS.
  */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
