@@ -176,7 +176,8 @@ function endAll(workers: Worker[]): void {
 /** Starts conversations as clients do, with the agents of this worker and on its own task queue. */
 function conversationsOn(client: Client, { store, agents, config }: WorkerOptions) {
   const temporal = { address: config.TEMPORAL_ADDRESS, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS), client: async () => client };
-  const source = { directory: config.LONGSHORE_AGENTS, load: async () => agents };
+  // Said of an agent that is not found: its file may be there already.
+  const source = { directory: `${config.LONGSHORE_AGENTS} and restart the workers`, load: async () => agents };
   const send: ConversationCalls['send'] = (conversationId, text, how) =>
     createConversationCalls({ store, temporal, agents: source }, { actor: { kind: 'conversation', id: conversationId } }).send(conversationId, text, how);
   const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);
