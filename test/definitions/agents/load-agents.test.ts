@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { isFailure } from '../../../src/contracts/errors.ts';
 import { limitsOf } from '../../../src/definitions/agents/limits-of.ts';
 import { loadAgents } from '../../../src/definitions/agents/load-agents.ts';
-import { notImported } from '../../../src/definitions/parse/import-definition.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -267,18 +266,6 @@ test('a module with an agent as its default export is an agent file too', async 
   await write('other.mjs', 'export const agent = 1;');
   await expect(loadAgents(directory)).rejects.toThrow(
     'other.mjs: (the whole file): has no agent as its default export. Write: export default defineAgent({ … })',
-  );
-});
-
-test('a module that cannot be imported is named, with the line and what to do', async () => {
-  await write('thrown.mjs', "const a = 1;\nthrow new Error('no key');\nexport default a;");
-  await expect(loadAgents(directory)).rejects.toMatchObject({
-    code: 'AGENT_INVALID',
-    message: 'thrown.mjs:2: (the whole file): cannot be imported (no key). Correct it',
-  });
-  const unread = Object.assign(new TypeError('Unknown file extension ".ts" for /agents/coded.ts'), { code: 'ERR_UNKNOWN_FILE_EXTENSION' });
-  expect(notImported('/agents/coded.ts', 'AGENT_INVALID', unread).message).toMatch(
-    /^coded\.ts: \(the whole file\): cannot be imported \(.*\)\. Node reads TypeScript from 22\.18 on: use it, start the program with tsx, or write a \.mjs file$/,
   );
 });
 
