@@ -22,7 +22,11 @@ export interface StepPrompt extends PromptParts {
 export function findAgent(agents: ReadonlyMap<string, Agent>, agentId: string): Agent {
   const agent = agents.get(agentId);
   if (agent) return agent;
-  throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: "the workers' agents directory" });
+  throw failure('AGENT_NOT_FOUND', {
+    agent: agentId,
+    known: [...agents.keys()].join(', ') || 'none',
+    directory: "the workers' agents directory and restart them",
+  });
 }
 
 /** Whether a conversation has the tool that reads what is left out: from its start where that can be foreseen, because tools are the beginning of every prompt. */

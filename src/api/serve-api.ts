@@ -47,6 +47,8 @@ export async function serveApi(config: Config, options: { log: Logger; version: 
     try {
       await api.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) });
     } catch (error) {
+      // What it has begun would keep the process alive.
+      await api.close();
       const { message } = error as Error;
       throw failure('CONFIG_INVALID', { name: 'LONGSHORE_API_ADDRESS', problem: message, fix: 'Choose a free port of this machine' }, error);
     }

@@ -198,9 +198,28 @@ export function loadConfig(env: Record<string, string | undefined> = process.env
   const name = String(issue?.path[0]);
   throw failure('CONFIG_INVALID', {
     name,
-    problem: `${CONFIDENTIAL.has(name) ? 'its value' : JSON.stringify(given[name])} is not usable (${issue?.message})`,
+    problem: `${CONFIDENTIAL.has(name) ? 'its value' : JSON.stringify(given[name])} is not usable (${issue && toWrite(issue)})`,
     fix: 'Correct it or unset it; docs/settings.md lists the variables',
   });
+}
+
+/** What to write instead, for the checks that zod words for programmers. */
+function toWrite(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.expected === 'int' ? 'write a whole number' : 'write a number';
+    case 'invalid_value':
+      return `write ${issue.values
+        .map(String)
+        .join(', ')
+        .replace(/, ([^,]+)$/, ' or $1')}`;
+    case 'too_small':
+      return `write a number ${issue.inclusive === true ? 'from' : 'above'} ${issue.minimum}`;
+    case 'too_big':
+      return `write a number up to ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
 }
 
 /**

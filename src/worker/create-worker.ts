@@ -47,8 +47,8 @@ export interface LongshoreWorker {
 
 /**
  * Polls when it is run; its host is served from now on, until it has run.
- * @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer or does not know the namespace;
- * DATABASE_ELSEWHERE when the database belongs to another namespace; TEMPORAL_NOT_PREPARED when the namespace lacks search attributes; CONFIG_INVALID when the
+ * @throws INVALID_ARGUMENT for options that are not valid; TEMPORAL_UNAVAILABLE when the server does not answer; DATABASE_ELSEWHERE when the database belongs
+ * to another namespace; TEMPORAL_NOT_PREPARED when the namespace lacks search attributes; CONFIG_INVALID when the server does not know the namespace, or the
  * host cannot be served at LONGSHORE_HOST_ADDRESS.
  */
 export async function createWorker(options: WorkerOptions): Promise<LongshoreWorker> {
@@ -176,7 +176,8 @@ function endAll(workers: Worker[]): void {
 /** Starts conversations as clients do, with the agents of this worker and on its own task queue. */
 function conversationsOn(client: Client, { store, agents, config }: WorkerOptions) {
   const temporal = { address: config.TEMPORAL_ADDRESS, keys: readEncryptionKeys(config.LONGSHORE_ENCRYPTION_KEYS), client: async () => client };
-  const source = { directory: config.LONGSHORE_AGENTS, load: async () => agents };
+  // Said of an agent that is not found: its file may be there already.
+  const source = { directory: `${config.LONGSHORE_AGENTS} and restart the workers`, load: async () => agents };
   const send: ConversationCalls['send'] = (conversationId, text, how) =>
     createConversationCalls({ store, temporal, agents: source }, { actor: { kind: 'conversation', id: conversationId } }).send(conversationId, text, how);
   const start = (options: StartRequest) => startConversation({ store, temporal, agents: source, taskQueue: config.LONGSHORE_TASK_QUEUE }, options);

@@ -33,8 +33,10 @@ async function inGuides(): Promise<Named[]> {
   const readme: [string, string] = ['README.md', await readFile(join(ROOT, 'README.md'), 'utf8')];
   return [readme, ...(await textsBelow('docs/guides', '.md'))].flatMap(([where, text]) => {
     const blocks = [...text.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) => block.replaceAll('\\\n', '').split('\n'));
-    const spans = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`((?:[A-Z_]+=\S+ )*longshore [^`]+)`/g)].map(([, span = '']) => span);
-    return [...blocks, ...spans]
+    const prose = text.replaceAll(/^```.*?^```/gms, '');
+    const spans = [...prose.matchAll(/`((?:[A-Z_]+=\S+ )*longshore [^`]+)`/g)].map(([, span = '']) => span);
+    const short = [...prose.matchAll(/`((?:pause|resume|run|chat|show|close|export|import|fork|rewind|interrupt|setup) --[a-z][^`]*)`/g)];
+    return [...blocks, ...spans, ...short.map(([, span = '']) => `longshore ${span}`)]
       .flatMap((line) => line.split(' | '))
       .flatMap((line) => {
         const [, command] = /^(?:[A-Z_]+=\S+ )*longshore (.+)$/.exec(line.trim()) ?? [];

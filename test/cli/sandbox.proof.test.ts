@@ -147,6 +147,16 @@ test('files and directories go both ways, and what cannot be copied is reported'
     err: 'No such file or directory: nothing. Check the path, and list the directory above it to see what is there.\n',
   });
   expect(await line('cp', 'a', 'b')).toMatchObject({ code: 2 });
+  const status = statusOf('report-7', { state: 'idle' });
+  await parts.store.conversations.create({ ...status, status });
+  const chosen = { sandboxId: 'sbx_chosen', tenantId: 'tenant', conversationId: 'report-7' };
+  await using opened = await parts.sandboxes
+    .open(chosen, {})
+    .then(({ handle }) => ({ handle, [Symbol.asyncDispose]: () => parts.sandboxes.destroy(chosen.sandboxId) }));
+  expect(await line('cp', join(directory, 'file'), 'report-7:')).toMatchObject({ code: 0, out: '1 file, 12 bytes.\n' });
+  expect(await opened.handle.readFile('file', { encoding: 'utf-8' })).toBe('contentback\n');
+  expect(await line('cp', 'report-7:file', join(directory, 'a:b'))).toMatchObject({ code: 0 });
+  expect(await line('cp', 'report-8:file', directory)).toMatchObject({ code: 1, err: 'No sandbox "report-8". List them with: longshore sandbox ls\n' });
 });
 
 test('a sandbox is brought to rest, wakes for a command and rests again; a paused conversation keeps its command held', async () => {

@@ -43,3 +43,10 @@ test.each([
 ])('%s is translated', async (_name, error, code) => {
   expect(await translate(error)).toMatchObject({ code });
 });
+
+test('a missing namespace is named with the command that makes it', async () => {
+  const { message } = await translate(new NamespaceNotFoundError('other'));
+  expect(message).toBe(
+    'TEMPORAL_NAMESPACE: the Temporal server at 127.0.0.1:7233 has no namespace "other". Name one that exists, or make this one: temporal operator namespace create --namespace other --address 127.0.0.1:7233',
+  );
+});

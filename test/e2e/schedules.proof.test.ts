@@ -126,7 +126,7 @@ test('a run that cannot start its conversation says why, and goes wrong alone', 
   await using longshore = await connect({ databaseUrl: installation.environment['DATABASE_URL'] ?? '', taskQueue: installation.name, agents: [ghost] });
   const { id } = await longshore.schedules.create(hourly('ghost', 'ghost'));
   const directory = installation.environment['LONGSHORE_AGENTS'] ?? '';
-  const problem = `No agent named "ghost". Known: greeter, watchman. Put ghost.yaml into ${directory}, set LONGSHORE_AGENTS to where it is, or name one that exists.`;
+  const problem = `No agent named "ghost". Known: greeter, watchman. Put ghost.yaml into ${directory} and restart the workers, set LONGSHORE_AGENTS to where it is, or name one that exists.`;
   expect(await longshore.schedules.trigger(id)).toMatchObject({ outcome: 'failed', problem });
   expect(await runLine(longshore, ['schedule', 'run', id])).toEqual({ code: 1, out: '', err: `The run failed: ${problem}\n` });
   expect((await schedules().get(id)).runs).toMatchObject([

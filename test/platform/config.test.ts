@@ -40,3 +40,17 @@ describe('an address of a database', () => {
     (url) => expect(loadConfig({ DATABASE_URL: url }).DATABASE_URL).toBe(url),
   );
 });
+
+test.each([
+  ['LONGSHORE_SNAPSHOT_LIMIT', 'many', 'write a number'],
+  ['LONGSHORE_SNAPSHOT_LIMIT', '1.5', 'write a whole number'],
+  ['LONGSHORE_SNAPSHOT_LIMIT', '0', 'write a number from 1'],
+  ['LONGSHORE_SNAPSHOT_DAYS', '0', 'write a number above 0'],
+  ['LONGSHORE_TRACE_RATIO', '2', 'write a number up to 1'],
+  ['LONGSHORE_WATCH', 'true', 'write yes or no'],
+  ['LONGSHORE_LOG_LEVEL', 'verbose', 'write trace, debug, info, warn, error or silent'],
+])('%s=%s says what to write', (name, value, what) => {
+  expect(() => loadConfig({ [name]: value })).toThrow(
+    `${name}: "${value}" is not usable (${what}). Correct it or unset it; docs/settings.md lists the variables`,
+  );
+});

@@ -1,7 +1,7 @@
 import { checkDatabaseUrl } from '../../platform/config.ts';
 import { readEncryptionKeys } from '../../platform/encryption-keys.ts';
 import { createLogger } from '../../platform/log.ts';
-import { compareNamespaces, identifyNamespace } from '../../client/temporal/own-namespace.ts';
+import { compareNamespaces, identifyNamespace, namespaceAbsent } from '../../client/temporal/own-namespace.ts';
 import { createTemporalLink } from '../../client/temporal/temporal.ts';
 import { missingAttributes, tellMissing } from '../../contracts/search-attributes.ts';
 import { named } from '../../store/database/fit-schema.ts';
@@ -43,8 +43,9 @@ async function checkTemporal(cli: Cli, home: TemporalNamespace | undefined): Pro
   const temporal = createTemporalLink({ address, namespace, keys: readEncryptionKeys(LONGSHORE_ENCRYPTION_KEYS) });
   try {
     const connection = await temporal.connection();
-    const here = home && (await identifyNamespace({ address, namespace, connection }));
-    if (home && here) compareNamespaces(home, here, address);
+    const here = await identifyNamespace({ address, namespace, connection });
+    if (here === undefined) throw namespaceAbsent({ address, namespace });
+    if (home) compareNamespaces(home, here, address);
     const { operatorService } = connection;
     const lacks = missingAttributes((await operatorService.listSearchAttributes({ namespace })).customAttributes);
     const { missing, fix } = tellMissing(lacks);

@@ -2,11 +2,14 @@ import type { ConversationEvent } from '../../contracts/events.ts';
 import type { Cli } from './cli.ts';
 import { createNarration } from './narrate.ts';
 
+const INTERRUPTED = '(the answer of the model was interrupted; it is repeated)';
+
 /** Prints events for a person as they come: the agent's text as it is written, its tool calls and their results. */
 export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void {
   const narrate = createNarration();
   let isMidLine = false;
-  let attempt: number | undefined;
+  /** Whether the running step has shown text, which another attempt makes void. */
+  let hasText = false;
   const speak = (text: string) => {
     if (text === '') return;
     cli.out.print(text);
@@ -18,13 +21,16 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
   };
   return (event) => {
     if (event.type === 'text.delta') {
-      if (attempt !== undefined && event.attempt !== undefined && event.attempt > attempt) say('(the answer of the model was interrupted; it is repeated)');
-      attempt = event.attempt;
+      hasText = true;
       return speak(event.data.text);
+    }
+    if (event.type === 'step.started') {
+      if (event.data.attempt > 1)
+        say(hasText ? INTERRUPTED : `(the model is asked again, attempt ${event.data.attempt}; if this goes on, see the log of the workers)`);
+      hasText = false;
     }
     // The person has just typed this message.
     if (event.type === 'message.received') return undefined;
-    if (event.type === 'step.finished') attempt = undefined;
     if (event.type === 'turn.finished' && event.data.outcome === 'finished') return say('');
     for (const { text } of narrate(event)) say(text);
     return undefined;

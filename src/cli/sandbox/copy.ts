@@ -24,12 +24,21 @@ export function copyCommand(cli: Cli): Command {
     .argument('<from>', 'a path here, or <id>:<path> in a sandbox; a directory with /. at its end stands for what is in it')
     .argument('<to>', 'destination, written in the same way; in an existing directory the copy keeps its name')
     .option('--force', 'even if the conversation is paused; its running command then continues')
-    .action((from: string, to: string, { force = false }: CopyOptions) => copy(cli, placeOf(from), placeOf(to), force));
+    .action((from: string, to: string, { force = false }: CopyOptions) => copy(cli, ...placesOf(from, to), force));
 }
 
-/** Ids have a prefix, so that a local path may contain a colon. */
-function placeOf(text: string): Place {
-  const [, id, path = ''] = /^((?:sbx|conv)_[A-Za-z0-9_.-]+):(.*)$/s.exec(text) ?? [];
+/** Ids with our prefix come first, so that a local path may contain a colon; without one, an id that a caller has chosen is what stands before a colon. */
+function placesOf(from: string, to: string): [Place, Place] {
+  const places = [from, to].map((text) => placeOf(text, OWN_ID)) as [Place, Place];
+  if (places.some(({ where }) => where === 'sandbox')) return places;
+  return [placeOf(from, CHOSEN_ID), placeOf(to, CHOSEN_ID)];
+}
+
+const OWN_ID = /^((?:sbx|conv)_[A-Za-z0-9_.-]+):(.*)$/s;
+const CHOSEN_ID = /^([^/:]+):(.*)$/s;
+
+function placeOf(text: string, pattern: RegExp): Place {
+  const [, id, path = ''] = pattern.exec(text) ?? [];
   if (id === undefined) return { where: 'here', path: text };
   return { where: 'sandbox', id, path: path === '' ? HOME : path };
 }
@@ -39,7 +48,7 @@ async function copy(cli: Cli, from: Place, to: Place, force: boolean): Promise<v
     throw failure('INVALID_ARGUMENT', {
       what: 'cp',
       problem: 'one of the two paths has to be in a sandbox, and the other on this machine',
-      fix: 'Write sbx_…:/path for the path in a sandbox',
+      fix: 'Write <id>:/path for the path in a sandbox, with the id of the sandbox or of its conversation, and ./ before a path here that has a colon',
     });
   }
   const id = from.where === 'sandbox' ? from.id : to.where === 'sandbox' ? to.id : '';

@@ -1,5 +1,5 @@
 import type { Connection } from '@temporalio/client';
-import { failure } from '../../contracts/errors.ts';
+import { failure, type LongshoreError } from '../../contracts/errors.ts';
 import type { Store, TemporalNamespace } from '../../store/store.ts';
 
 /** Connection to a Temporal server, of a client or of a worker. */
@@ -17,11 +17,11 @@ const UNIMPLEMENTED = 12;
 /**
  * Makes sure that the database belongs to this namespace. The first process that connects claims the database for its namespace. In any other namespace,
  * the conversations of the database have no workflows and would be treated as ended.
- * @throws DATABASE_ELSEWHERE naming both namespaces
+ * @throws DATABASE_ELSEWHERE naming both namespaces; CONFIG_INVALID when the server does not know this one
  */
 export async function checkNamespace(home: Store['temporalHome'], parts: NamespaceParts): Promise<void> {
   const here = await identifyNamespace(parts);
-  if (here === undefined) return;
+  if (here === undefined) throw namespaceAbsent(parts);
   compareNamespaces(await home.claim(here), here, parts.address);
 }
 
@@ -31,7 +31,14 @@ export function compareNamespaces(owner: TemporalNamespace, here: TemporalNamesp
   throw failure('DATABASE_ELSEWHERE', { owner: wordsFor(owner), here: wordsFor(here), address });
 }
 
-/** The namespace as its server knows it. Undefined when the server does not know it; the calls that use the namespace then fail. */
+/** The error for a namespace that its server does not know; says how to make it. */
+export function namespaceAbsent({ address, namespace }: Pick<NamespaceParts, 'address' | 'namespace'>, cause?: unknown): LongshoreError {
+  const problem = `the Temporal server at ${address} has no namespace "${namespace}"`;
+  const fix = `Name one that exists, or make this one: temporal operator namespace create --namespace ${namespace} --address ${address}`;
+  return failure('CONFIG_INVALID', { name: 'TEMPORAL_NAMESPACE', problem, fix }, cause);
+}
+
+/** The namespace as its server knows it; undefined when the server does not know it. */
 export async function identifyNamespace({ address, namespace, connection }: NamespaceParts): Promise<TemporalNamespace | undefined> {
   try {
     const { namespaceInfo } = await connection.workflowService.describeNamespace({ namespace });

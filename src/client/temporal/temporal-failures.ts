@@ -2,6 +2,7 @@ import { isGrpcServiceError, ServiceError, WorkflowUpdateFailedError, WorkflowUp
 import { ApplicationFailure, NamespaceNotFoundError, WorkflowNotFoundError } from '@temporalio/common';
 import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, LongshoreError, type ErrorCode } from '../../contracts/errors.ts';
+import { namespaceAbsent } from './own-namespace.ts';
 
 /** `unknown`: there is no such conversation. `not-started`: it has a row and no workflow yet. `closed`: it has ended. */
 export type Absence = 'unknown' | 'not-started' | 'closed';
@@ -40,10 +41,7 @@ export async function temporalFailure(error: unknown, context: CallContext): Pro
   if (error instanceof WorkflowNotFoundError) return missing(context, error);
   if (error instanceof WorkflowUpdateFailedError) return refusal(error, conversationId);
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return failure('NO_WORKER', { conversationId }, error);
-  if (error instanceof NamespaceNotFoundError) {
-    const fix = 'Name one that exists, or create it with: temporal operator namespace create';
-    return failure('CONFIG_INVALID', { name: 'TEMPORAL_NAMESPACE', problem: error.message, fix }, error);
-  }
+  if (error instanceof NamespaceNotFoundError) return namespaceAbsent({ address, namespace: error.namespace }, error);
   const status = grpcStatus(error);
   if (status) return serviceFailure(status, context, error);
   const problem = error instanceof Error ? error.message : String(error);

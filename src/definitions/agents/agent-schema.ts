@@ -13,6 +13,12 @@ import { sandboxSchema } from '../parse/sandbox-schema.ts';
 
 const count = z.int().min(1);
 
+/** Says the same when it is missing and when it is written wrongly. */
+const modelName = (example: string) => {
+  const error = `has to be provider/model, such as ${example}, or scripted/<file>`;
+  return z.string(error).regex(/^[a-z0-9-]+\/.+$/, error);
+};
+
 const approvalRule = z
   .strictObject({
     tool: z.string().min(1).optional().describe('Tool id or pattern: shell:run, files:*'),
@@ -45,10 +51,7 @@ const approvalTimeout = z
   .describe('How long an approval waits until it counts as denied, or { after: 1h, then: deny | allow | pause }. 0 waits for ever. Default 7d.');
 
 const judge = z.strictObject({
-  model: z
-    .string()
-    .regex(/^[a-z0-9-]+\/.+$/, 'has to be provider/model, such as anthropic/claude-haiku-4-5, or scripted/<file>')
-    .describe('The model that judges; a small one is enough.'),
+  model: modelName('anthropic/claude-haiku-4-5').describe('The model that judges; a small one is enough.'),
   modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to its provider.'),
   rules: z.array(z.string().min(1).max(2_000)).max(100).default([]).describe('What the operator says about calls, in words, one rule each.'),
   minConfidence: z.number().min(0).max(1).default(0.8).describe('An allowance with less confidence goes to a person. Default 0.8.'),
@@ -171,10 +174,9 @@ export const agentSchema = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/, 'has to be letters, digits, - and _, 63 at most')
     .describe('Name of the agent.'),
-  model: z
-    .string()
-    .regex(/^[a-z0-9-]+\/.+$/, 'has to be provider/model, such as anthropic/claude-sonnet-4-5, or scripted/<file>')
-    .describe('provider/model; openai-compatible/<model> with modelOptions.baseUrl; scripted/<file> for tests and demos (relative to this file).'),
+  model: modelName('anthropic/claude-sonnet-4-5').describe(
+    'provider/model; openai-compatible/<model> with modelOptions.baseUrl; scripted/<file> for tests and demos (relative to this file).',
+  ),
   modelOptions: z.record(z.string(), z.json()).default({}).describe('Given to the provider: temperature, maxOutputTokens, baseUrl and the like.'),
   instructions: z.string().default('').describe('The system prompt.'),
   plugins: z.array(plugin).default([]).describe('Plugin directories (relative to this file) or npm packages, and which version or digest of them.'),

@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Agent } from '../../contracts/agent.ts';
 import { failure } from '../../contracts/errors.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
 import type { Treatment } from '../../common/fill-in-environment.ts';
 import { parseAgent } from './parse-agent.ts';
+import { importDefinition } from '../parse/import-definition.ts';
 import { parsedUnless, readDefinition, type Unset } from '../parse/read-definition.ts';
 import { treatCredentials } from '../parse/treat-credentials.ts';
 import { loadSkills } from '../skills/load-skills.ts';
@@ -46,9 +46,9 @@ export function templatesBeside(agents: string): string {
 }
 
 async function importAgent(path: string): Promise<Agent> {
-  const module = (await import(pathToFileURL(path).href)) as { default?: Partial<Agent> };
-  const { id, model, tools, budget } = module.default ?? {};
-  if (id && model && tools && budget) return module.default as Agent;
+  const agent = await importDefinition<Agent>(path, 'AGENT_INVALID');
+  const { id, model, tools, budget } = agent;
+  if (id && model && tools && budget) return agent as Agent;
   const problem = 'has no agent as its default export';
   throw failure('AGENT_INVALID', { file: basename(path), path: '(the whole file)', problem, fix: 'Write: export default defineAgent({ … })' });
 }

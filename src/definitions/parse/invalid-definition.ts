@@ -25,16 +25,33 @@ export function plainDefinition(definition: unknown, source: DefinitionSource): 
   throw failure(source.code, { file: source.locate(path), path: pathText(path), problem, fix });
 }
 
-/** The error for the first invalid part, with path, value and fix. */
+/** The error for the first invalid part, with path, value and fix. A misspelt key comes first: the one that was meant counts as missing because of it. */
 export function invalidDefinition(schema: z.ZodType, error: z.ZodError, source: DefinitionSource): Error {
-  const [issue] = error.issues;
+  const issue = error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0];
   if (!issue) return error;
   if (issue.code === 'unrecognized_keys') return unknownKey(schema, issue, source);
   const at = { file: source.locate(issue.path), path: pathText(issue.path) };
   const written = valueAt(source.written, issue.path);
   const problem = written === undefined ? 'is missing' : `${shorten(written)} is not usable`;
-  return failure(source.code, { ...at, problem, fix: `"${String(issue.path.at(-1) ?? 'definition')}": ${issue.message}` });
+  return failure(source.code, { ...at, problem, fix: `"${String(issue.path.at(-1) ?? 'definition')}": ${wordsOf(issue)}` });
 }
+
+/** What a value has to be, in the words of YAML; the schema's own words where it has some. */
+function wordsOf(issue: z.core.$ZodIssue): string {
+  if (!/^Invalid (?:input|option): expected /.test(issue.message)) return issue.message;
+  if (issue.code === 'invalid_type') return `has to be ${TYPES[issue.expected] ?? issue.expected}`;
+  return issue.code === 'invalid_value' ? `has to be ${issue.values.map(String).join(' or ')}` : issue.message;
+}
+
+const TYPES: Record<string, string> = {
+  string: 'a text',
+  int: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list, such as [a, b]',
+  object: 'a map of keys, such as { key: value }',
+  record: 'a map of keys, such as { key: value }',
+};
 
 function unknownKey(schema: z.ZodType, issue: Extract<z.core.$ZodIssue, { code: 'unrecognized_keys' }>, source: DefinitionSource): Error {
   const key = issue.keys[0] ?? '';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { importDefinition } from '../parse/import-definition.ts';
 import { parsedUnless, readDefinition, type Unset } from '../parse/read-definition.ts';
 import { treatCredentials } from '../parse/treat-credentials.ts';
 import { failure } from '../../contracts/errors.ts';
@@ -43,9 +43,9 @@ async function loadTemplate(path: string, unset: Unset): Promise<Template> {
 }
 
 async function importTemplate(path: string): Promise<Template> {
-  const module = (await import(pathToFileURL(path).href)) as { default?: Partial<Template> };
-  const { name, options, pool } = module.default ?? {};
-  if (name !== undefined && options && pool !== undefined) return module.default as Template;
+  const template = await importDefinition<Template>(path, 'TEMPLATE_INVALID');
+  const { name, options, pool } = template;
+  if (name !== undefined && options && pool !== undefined) return template as Template;
   const problem = 'has no template as its default export';
   throw failure('TEMPLATE_INVALID', { file: basename(path), path: '(the whole file)', problem, fix: 'Write: export default defineTemplate({ … })' });
 }

@@ -28,7 +28,11 @@ export async function unpackSandbox(
   if (!found || found.report || found.tenantId !== tenantId || sandboxId !== sandboxIdOf(conversationId)) throw failure('IMPORT_REPLACED', { conversationId });
   const agent = agents.get(agentId);
   if (!agent)
-    throw failure('AGENT_NOT_FOUND', { agent: agentId, known: [...agents.keys()].join(', ') || 'none', directory: 'the agents directory of the worker' });
+    throw failure('AGENT_NOT_FOUND', {
+      agent: agentId,
+      known: [...agents.keys()].join(', ') || 'none',
+      directory: 'the agents directory of the worker and restart it',
+    });
   const content = Readable.from(dataOf(incoming), { objectMode: false });
   await sandboxes.unpack(content, { sandboxId, tenantId, ttlMs: UNOWNED_TTL_MS }, agent.sandbox);
   await sender.json(null);

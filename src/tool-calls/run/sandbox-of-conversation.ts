@@ -168,7 +168,7 @@ function optionsIn(agents: ReadonlyMap<string, Agent>, agentId: string): Sandbox
   const agent = agents.get(agentId);
   if (agent) return agent.sandbox;
   const known = [...agents.keys()].join(', ') || 'none';
-  throw failure('AGENT_NOT_FOUND', { agent: agentId, known, directory: 'the agents directory' });
+  throw failure('AGENT_NOT_FOUND', { agent: agentId, known, directory: "the workers' agents directory and restart them" });
 }
 
 /** Where sub-agents work never changes, and is known as soon as their conversations are. */

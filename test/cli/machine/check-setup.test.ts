@@ -80,3 +80,13 @@ test('setup --check refuses a database of another namespace, as setup does', asy
   expect([check.code, check.err]).toEqual([setup.code, said]);
   expect([setup.code, setup.err]).toEqual([1, said]);
 });
+
+test('setup and its check say that there is no such namespace, and the database belongs to none', async () => {
+  await using database = await createTestDatabase();
+  const environment = { ...process.env, DATABASE_URL: database.url, TEMPORAL_NAMESPACE: testInstallation() };
+  const said = `has no namespace "${environment.TEMPORAL_NAMESPACE}". Name one that exists, or make this one: temporal operator namespace create --namespace`;
+  for (const args of [['setup', '--check'], ['setup'], ['setup', '--move-database']]) {
+    const { code, out, err } = await runLine(undefined, args, { environment });
+    expect([code, out, err]).toEqual([2, 'Postgres: the schema is up to date.\n', expect.stringContaining(said)]);
+  }
+}, 60_000);

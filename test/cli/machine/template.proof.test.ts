@@ -187,7 +187,7 @@ test('an interrupted build leaves no directory and no container behind, and the 
 test('an unknown template is named with those that are known', async () => {
   const known = [...(await loadTemplates(join(directory, 'templates'))).keys()].join(', ');
   expect(await line('build', 'nobody')).toEqual({
-    code: 1,
+    code: 2,
     out: '',
     err: `No template named "nobody". Known: ${known}. Put nobody.yaml into ${join(directory, 'templates')} or name one that exists.\n`,
   });

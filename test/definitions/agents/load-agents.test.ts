@@ -189,7 +189,10 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'fixer.yaml:2: approvalTimeout: {"then":"allow"} is not usable. "approvalTimeout": has to be a time, such as 30s or 1h, or { after: 1h, then: deny }',
     ],
     ['a key that resembles none', 'model: a/b\nxyzzy: 1\n', 'fixer.yaml:2: xyzzy: this key is not known. Known here: id,'],
-    ['no model', 'instructions: x\n', 'fixer.yaml: model: is missing. "model": '],
+    ['no model', 'instructions: x\n', 'fixer.yaml: model: is missing. "model": has to be provider/model, such as '],
+    ['a misspelt key that is needed', 'instructions: x\nmodle: a/b\n', 'fixer.yaml:2: modle: this key is not known. Did you mean "model"?'],
+    ['a text for a list', 'model: a/b\ntools: shell:run\n', 'fixer.yaml:2: tools: "shell:run" is not usable. "tools": has to be a list, such as [a, b]'],
+    ['a word that is none of several', 'model: a/b\ncheckpoints: always\n', '"checkpoints": has to be turn or step or off'],
     ['a model without provider', 'model: gpt\n', 'fixer.yaml:1: model: "gpt" is not usable. "model": has to be provider/model'],
     [
       'a named sandbox that would be destroyed',
@@ -224,7 +227,7 @@ describe('a bad file is refused with file, line, path, value and fix', () => {
       'fixer.yaml:3: mcp.files.timeout: "30d" is not usable. "timeout": is longer than a call can take; give at most 24d',
     ],
     ['a list', '- a\n', 'fixer.yaml: (the whole file): ["a"] is not usable.'],
-    ['an empty file', '', 'fixer.yaml: (the whole file): null is not usable.'],
+    ['an empty file', '', 'fixer.yaml: (the whole file): null is not usable. "definition": has to be a map of keys'],
     ['no YAML', 'model: a/b\ntools: [a\n', 'fixer.yaml:3: (the whole file): is not YAML ('],
     [
       'aliases that multiply',
