@@ -1,6 +1,6 @@
-import type { Json } from '../../../../src/contracts/json.ts';
-import { createListsOfUsers } from '../../../../src/plugins/dialects/mcp/sign-in/lists-of-users.ts';
-import { memoryStore } from './memory-store.ts';
+import type { Json } from '../../../../../src/contracts/json.ts';
+import { createListsOfUsers } from '../../../../../src/plugins/dialects/mcp/sign-in/lists-of-users.ts';
+import { memoryStore } from '../memory-store.ts';
 
 const ADA = { tenantId: 'north', userId: 'ada' };
 

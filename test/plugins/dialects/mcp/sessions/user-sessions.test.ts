@@ -1,5 +1,5 @@
-import { deferred } from '../../../../src/common/deferred.ts';
-import { UserSessions } from '../../../../src/plugins/dialects/mcp/sign-in/user-sessions.ts';
+import { deferred } from '../../../../../src/common/deferred.ts';
+import { UserSessions } from '../../../../../src/plugins/dialects/mcp/sign-in/user-sessions.ts';
 
 const ADA = { tenantId: 'north', userId: 'ada' };
 const SAME_NAME = { tenantId: 'south', userId: 'ada' };

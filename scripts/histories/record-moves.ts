@@ -4,11 +4,11 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { makeOwnTemporal } from '../test/support/own-temporal.ts';
-import { codeThatCalls, counted, finished } from '../test/workflows/runs/long.ts';
-import { asks, Stage, toolCall, type World } from '../test/workflows/support.ts';
+import { makeOwnTemporal } from '../../test/support/own-temporal.ts';
+import { codeThatCalls, counted, finished } from '../../test/workflows/runs/long.ts';
+import { asks, Stage, toolCall, type World } from '../../test/workflows/support.ts';
 
-const DIRECTORY = new URL('../test/histories/', import.meta.url);
+const DIRECTORY = new URL('../../test/histories/', import.meta.url);
 const SHORT_RUNS = { 'limit.historyCount.suggestContinueAsNew': 40 };
 
 /** Steps with calls, code that makes calls, and calls of one step that are left to the next run; with a message that joins the turn, and a pause. */

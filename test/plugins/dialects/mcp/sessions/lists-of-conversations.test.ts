@@ -1,11 +1,11 @@
-import type { ServerAnswer } from '../../../../src/sandbox/api/host-methods.ts';
-import { failure } from '../../../../src/contracts/errors.ts';
-import type { Json } from '../../../../src/contracts/json.ts';
-import { createLogger } from '../../../../src/platform/log.ts';
-import { definePlugin } from '../../../../src/plugins/api/define-plugin.ts';
-import type { ListedTools } from '../../../../src/plugins/dialects/mcp/offers/listed-tools.ts';
-import { createListsOfConversations } from '../../../../src/plugins/dialects/mcp/lists-of-conversations.ts';
-import { versionOf } from '../../../../src/plugins/dialects/mcp/server-plugin.ts';
+import type { ServerAnswer } from '../../../../../src/sandbox/api/host-methods.ts';
+import { failure } from '../../../../../src/contracts/errors.ts';
+import type { Json } from '../../../../../src/contracts/json.ts';
+import { createLogger } from '../../../../../src/platform/log.ts';
+import { definePlugin } from '../../../../../src/plugins/api/define-plugin.ts';
+import type { ListedTools } from '../../../../../src/plugins/dialects/mcp/offers/listed-tools.ts';
+import { createListsOfConversations } from '../../../../../src/plugins/dialects/mcp/lists-of-conversations.ts';
+import { versionOf } from '../../../../../src/plugins/dialects/mcp/server-plugin.ts';
 
 const one = { conversationId: 'conv_1', userId: 'u', tenantId: 't', agentId: 'a' };
 const common: ListedTools = { version: '1', tools: [{ name: 'count' }] };

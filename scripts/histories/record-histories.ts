@@ -6,11 +6,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { Context } from '@temporalio/activity';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import type { AnswerCheck, ProposedCall } from '../src/contracts/activities.ts';
-import type { WaitsForPlace } from '../src/contracts/places/turn-place.ts';
-import { asks, followCommand, Stage, suspendedBy, toolCall, until, untilCancelled, type Answer, type World } from '../test/workflows/support.ts';
+import type { AnswerCheck, ProposedCall } from '../../src/contracts/activities.ts';
+import type { WaitsForPlace } from '../../src/contracts/places/turn-place.ts';
+import { asks, followCommand, Stage, suspendedBy, toolCall, until, untilCancelled, type Answer, type World } from '../../test/workflows/support.ts';
 
-const DIRECTORY = new URL('../test/histories/', import.meta.url);
+const DIRECTORY = new URL('../../test/histories/', import.meta.url);
 
 /** Waits in an activity until it is cancelled. */
 async function cancelled(): Promise<void> {
