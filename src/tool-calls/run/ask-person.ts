@@ -59,7 +59,7 @@ async function store({ args, store: { toolCalls } }: ToolRun, question: Question
   }
 }
 
-/** Undefined when nobody waits for the answer any more. A person may take a day, in which Postgres may be away for a while. */
+/** Undefined when no call waits for the answer any more. A person may take a day, in which Postgres may be away for a while. */
 async function untilAnswered({ store: { toolCalls } }: ToolRun, callId: string, over: AbortSignal): Promise<QuestionAnswer | undefined> {
   for (let waitMs = FIRST_LOOK_MS; !over.aborted; waitMs = Math.min(LAST_LOOK_MS, waitMs * 1.5)) {
     const row = await toolCalls.get(callId).catch((error: unknown) => {
