@@ -9,6 +9,7 @@ const ALLOWED: Record<string, string> = {
   'sandbox/protocol/validate-messages.ts': 'constants of this file, escaped',
   'sandbox/egress/http/message-head.ts': 'constants of this file',
   'models/scripted-model.ts': 'a constant of this file',
+  'plugins/dialects/mcp/connection/program-transport.ts': 'constants of this file',
   'plugins/dialects/shared/python/requirements.ts': 'constants of this file',
 };
 

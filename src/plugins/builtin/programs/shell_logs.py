@@ -1,4 +1,4 @@
-"""Reads a page of both outputs of a command from byte offsets. Cuts them where a character ends, so that pages can be joined."""
+"""Reads a page of both outputs of a command from byte offsets. Cuts them where a line ends, or at least a character, so that pages can be joined."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ def page(path: str, offset: int, size: int) -> tuple[str, int, int]:
             kept = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         data, kept = b'', 0
+    if len(data) == size:
+        # A secret would not be recognized in its parts on two pages.
+        data = data[: data.rfind(b'\n') + 1] or data
     for cut in range(min(4, len(data))):
         try:
             return data[: len(data) - cut].decode(), offset + len(data) - cut, kept

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
         (b'abc', 3, 10, ('', 3, 3)),
         (b'a\xe2\x82\xac', 0, 3, ('a', 1, 4)),
         (b'a\xe2\x82\xac', 1, 3, ('€', 4, 4)),
+        (b'a\nbcd', 0, 4, ('a\n', 2, 5)),
+        (b'a\nbcd', 2, 4, ('bcd', 5, 5)),
+        (b'a\nbcd', 0, 10, ('a\nbcd', 5, 5)),
         (b'a\xff\xfe\xfd\xfc', 0, 5, ('a\ufffd\ufffd\ufffd\ufffd', 5, 5)),
     ],
 )
-def test_a_page_ends_where_a_character_ends(tmp_path: Path, data: bytes, offset: int, size: int, page: tuple[str, int, int]) -> None:
+def test_a_page_ends_where_a_line_or_at_least_a_character_ends(tmp_path: Path, data: bytes, offset: int, size: int, page: tuple[str, int, int]) -> None:
     (tmp_path / 'stdout').write_bytes(data)
     assert shell_logs.page(str(tmp_path / 'stdout'), offset, size) == page
 
