@@ -1,4 +1,6 @@
+import { abortAfter } from '../common/abort-after.ts';
 import { failure } from '../contracts/errors.ts';
+import { timeOfId } from '../contracts/ids.ts';
 import type { Json } from '../contracts/json.ts';
 import { parseAnswer } from '../contracts/output.ts';
 import type { TurnOutcome } from '../contracts/conversation.ts';
@@ -27,27 +29,50 @@ interface TurnOptions {
   signal: AbortSignal | undefined;
 }
 
+/** A message that an operator has typed is in no table before its turn begins, which may be late where no worker is free. Milliseconds. */
+const MAY_BEGIN_MS = 3_600_000;
+
 /**
  * Waits until the turn ends. Undefined when `signal` aborts before.
  * @throws CONVERSATION_CLOSED when the turn waited for can no longer end, TURN_NOT_FOUND when there is none and none can come
  */
 export async function endOfTurn(store: Store, conversationId: string, options: TurnOptions): Promise<EndedTurn | undefined> {
   const turnId = options.turnId ?? (await newestTurn(store, conversationId));
-  const afterSeq = await seqBefore(store, conversationId, turnId);
   const { signal } = options;
-  for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
-    if (event.type !== 'turn.finished') continue;
-    if (turnId === undefined || event.turnId === turnId) return endedTurn(store, event);
-    await seqBefore(store, conversationId, turnId);
+  for (;;) {
+    const { afterSeq, leftMs } = await placeOf(store, conversationId, turnId);
+    const waits = signal && (leftMs === undefined ? signal : abortAfter(leftMs, signal));
+    const end = await findEnd(store, { conversationId, turnId, afterSeq, signal: waits });
+    if (end) return endedTurn(store, end);
+    if (!signal || signal.aborted) return undefined;
+    if (waits?.aborted !== true) throw failure('CONVERSATION_CLOSED', { conversationId });
   }
-  if (signal?.aborted !== false) return undefined;
-  throw failure('CONVERSATION_CLOSED', { conversationId });
 }
 
-async function seqBefore({ events }: Store, conversationId: string, turnId: string | undefined): Promise<number> {
-  const seq = turnId === undefined ? 0 : await events.beforeEnd(conversationId, turnId);
-  if (seq === undefined) throw failure('TURN_NOT_FOUND', { conversationId, turnId: turnId ?? '' });
-  return seq;
+interface Sought {
+  conversationId: string;
+  turnId: string | undefined;
+  afterSeq: number;
+  signal: AbortSignal | undefined;
+}
+
+async function findEnd(store: Store, { conversationId, turnId, afterSeq, signal }: Sought): Promise<EventOf<'turn.finished'> | undefined> {
+  for await (const event of signal ? readEvents(store, conversationId, { afterSeq, signal }) : readStored(store, conversationId, afterSeq)) {
+    if (event.type !== 'turn.finished') continue;
+    if (turnId === undefined || event.turnId === turnId) return event;
+    await placeOf(store, conversationId, turnId);
+  }
+  return undefined;
+}
+
+/** Where to read on for the end of the turn. `leftMs`: nothing is known of it, but it is so new that it may begin within this time. @throws TURN_NOT_FOUND */
+async function placeOf({ events }: Store, conversationId: string, turnId: string | undefined): Promise<{ afterSeq: number; leftMs?: number }> {
+  if (turnId === undefined) return { afterSeq: 0 };
+  const known = await events.beforeEnd(conversationId, turnId);
+  if (known !== undefined) return { afterSeq: known };
+  const leftMs = (timeOfId('turn', turnId) ?? 0) + MAY_BEGIN_MS - Date.now();
+  if (leftMs <= 0) throw failure('TURN_NOT_FOUND', { conversationId, turnId });
+  return { afterSeq: 0, leftMs: Math.min(leftMs, MAY_BEGIN_MS) };
 }
 
 async function endedTurn({ transcript }: Store, { conversationId, turnId = '', data }: EventOf<'turn.finished'>): Promise<EndedTurn> {

@@ -29,6 +29,13 @@ export function isMadeId(prefix: IdPrefix, id: string): boolean {
   );
 }
 
+/** When an id was made, in milliseconds; undefined for one that is not of the form of those that are made here. */
+export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
+  if (!isMadeId(prefix, id)) return undefined;
+  const digits = Array.from(id.slice(prefix.length + 1, prefix.length + 1 + TIME_LENGTH));
+  return digits.reduce((time, digit) => time * 32 + ID_ALPHABET.indexOf(digit), 0);
+}
+
 /** Id of the conversation's sandbox; derived from the conversation's id, so that a repeated open finds the same sandbox. */
 export function sandboxIdOf(conversationId: string): string {
   return `sbx_${conversationId.replace(/^conv_/, '')}`;

@@ -1,4 +1,5 @@
 import { connect, type Chat, type ConversationEvent, type Longshore } from '../../src/client.ts';
+import { makeId } from '../../src/contracts/ids.ts';
 import { startApi, type TestApi } from '../api/support.ts';
 import { newConversation, openTestStore } from '../store/support.ts';
 import { install, untilEvent, type Installation } from '../e2e/support.ts';
@@ -109,9 +110,14 @@ describe.each(['in the process', 'over HTTP'])('a client %s', (transport) => {
   test('a turn that the conversation does not have, and cannot get, is waited for no longer than those before it', async () => {
     await using chat = await start('Hi');
     await expect(chat.reply('turn_none')).rejects.toMatchObject({ code: 'TURN_NOT_FOUND', values: { turnId: 'turn_none' } });
-    await expect(chat.reply('turn_none')).rejects.toMatchObject({ code: 'TURN_NOT_FOUND' });
     expect(await chat.reply()).not.toBe('');
+    await expect(chat.reply('turn_none')).rejects.toMatchObject({ code: 'TURN_NOT_FOUND' });
+    const long = makeId('turn', Date.now() - 2 * 3_600_000, Math.random);
+    await expect(chat.reply(long)).rejects.toMatchObject({ code: 'TURN_NOT_FOUND' });
+    // A message that an operator types is in no table before its turn begins.
+    const fresh = expect(chat.reply(makeId('turn', Date.now(), Math.random))).rejects.toMatchObject({ code: 'CONVERSATION_CLOSED' });
     await chat.close();
+    await fresh;
   });
 
   test('a closed conversation refuses messages, and closing it again is no error', async () => {

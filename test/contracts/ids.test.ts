@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { makeId } from '../../src/contracts/ids.ts';
+import { makeId, timeOfId } from '../../src/contracts/ids.ts';
 
 const times = fc.integer({ min: 0, max: 4_102_444_800_000 });
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -19,6 +19,26 @@ test('ids sort by the time they were made at', () => {
       expect(makeId('turn', first, () => one) < makeId('turn', second, () => other)).toBe(true);
     }),
   );
+});
+
+test('an id says when it was made, and another text does not', () => {
+  fc.assert(
+    fc.property(times, randoms, (now, random) =>
+      expect(
+        timeOfId(
+          'turn',
+          makeId('turn', now, () => random),
+        ),
+      ).toBe(now),
+    ),
+  );
+  expect([
+    timeOfId('turn', 'turn_first'),
+    timeOfId(
+      'turn',
+      makeId('conv', 1, () => 0),
+    ),
+  ]).toEqual([undefined, undefined]);
 });
 
 test('the same time and the same randomness give the same id', () => {
