@@ -204,7 +204,8 @@ test('a worker loads what was added, and no other files in its place', async () 
   }
   const pinned = await digest();
   await project.write('plugins/words/more.js', 'evil');
-  await expect(loadSource(source!, options)).rejects.toThrow(`it is pinned to ${pinned}, and its files have ${await digest()}`);
+  const found = await digest();
+  await expect(loadSource(source!, options)).rejects.toThrow(`it is pinned to ${pinned}, and its files have ${found}`);
 });
 
 test('as JSON', async () => {
