@@ -51,7 +51,7 @@ export interface Turn {
   waits?: WaitsForPlace;
   /** What the questions of its calls to the model have used, as far as it is counted, by the ids of the calls. */
   asked?: Record<string, Usage>;
-  /** It began in an earlier run of the workflow. */
+  /** It has begun, and was left for a new run of the workflow to go on with. */
   moved?: true;
   /** The step that the earlier run did not finish. */
   openStep?: OpenStep;

@@ -16,7 +16,7 @@ import { closeSandbox, getFiles } from './own-sandbox.ts';
 import { isSettled } from './move-on.ts';
 import type { ConversationData } from './state/conversation-data.ts';
 import { exhaustedBudget, pauseForBudget, spentBy, stopWork } from './state/budget-state.ts';
-import { carryConversation, closeConversation, hasWork, isDone, openConversation, startTurn } from './state/conversation-state.ts';
+import { carryConversation, closeConversation, hasWork, isDone, mustEnd, openConversation, startTurn } from './state/conversation-state.ts';
 import { enterPause } from './state/pause-state.ts';
 import { registerHandlers } from './register-handlers.ts';
 import { beginPause, restWhilePaused } from './pause.ts';
@@ -55,7 +55,8 @@ async function converse(running: RunningConversation, input: ConversationInput):
   try {
     if (!hasWork(data) || data.turn) running.show();
     await getFiles(running);
-    await answerMessages(running);
+    // A turn that was left for a new run, and is to end now, ends in this one.
+    for (let works = true; works; works = goesOn(data) && mustEnd(data)) await answerMessages(running);
   } catch (error) {
     // A bug in this code must not end a conversation: Temporal retries the workflow task until the bug is fixed.
     if (!(error instanceof TemporalFailure)) throw error;

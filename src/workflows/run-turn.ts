@@ -44,7 +44,10 @@ interface TurnEnd {
 export async function runTurn(running: RunningConversation, turn: Turn): Promise<void> {
   const { data } = running;
   const end = await answer(running, turn);
-  if (end === 'moves') return;
+  if (end === 'moves') {
+    turn.moved = true;
+    return;
+  }
   if (turn.called && data.limits.checkpoints === 'turn') await keepCheckpoint(running, { turnId: turn.turnId });
   finishTurn(data, Date.now(), () => newId('turn'));
   const endedIn = end.outcome === 'finished' ? undefined : turn.stepId;
@@ -103,7 +106,7 @@ async function beginSteps(running: RunningConversation, turn: Turn): Promise<Tur
 
 /** One step, or what has to come before it. Returns how the turn ended, or undefined when it goes on. */
 async function nextStep(running: RunningConversation, turn: Turn): Promise<TurnEnd | 'moves' | undefined> {
-  // Nobody grants a sub-agent more: its parent has put this much aside.
+  // A sub-agent gets no more than its parent has put aside for it.
   const spent = running.data.parent && exhaustedBudget(running.data, Date.now());
   if (spent) return { outcome: 'failed', message: usedUp(spent.exhausted, spent.limit) };
   await restBeforeStep(running);

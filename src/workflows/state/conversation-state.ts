@@ -122,7 +122,7 @@ function carryTurn(turn: Turn): Turn {
   const asked = Object.entries(turn.asked ?? {}).filter(([callId]) => left.has(callId));
   const message = turn.message && { ...turn.message };
   delete message?.text;
-  return { ...turn, moved: true, asked: Object.fromEntries(asked), ...(message && { message }) };
+  return { ...turn, asked: Object.fromEntries(asked), ...(message && { message }) };
 }
 
 /** The SDK's isolate for workflows has no `structuredClone`; all of this is JSON. */

@@ -103,6 +103,7 @@ test('the next run of a turn has what the turn needs, and nothing that it has do
   const call = toolCall();
   const asked = { inputTokens: 1, outputTokens: 1 };
   turn.steps = 3;
+  turn.moved = true;
   turn.asked = { [call.callId]: asked, earlier: asked };
   turn.openStep = { stepId: 'step_3', calls: [call], left: [call], begun: [call.callId], succeeded: {} };
   takeMessage(data, { messageId: 'b', whenBusy: 'steer', text: 'and' }, 'turn_b');
@@ -113,7 +114,6 @@ test('the next run of a turn has what the turn needs, and nothing that it has do
     message: { messageId: 'a', turnId: 'turn_a' },
     steers: [{ messageId: 'b', turnId: 'turn_a', text: 'and' }],
     asked: { [call.callId]: asked },
-    moved: true,
   });
   // It waits in the sandbox, which is not stopped then.
   expect(next.detachedCalls).toBe(1);
