@@ -42,7 +42,7 @@ export function createRewindConversation(parts: RewindParts): (args: RewindConve
       const { written, removed, failed } = restored;
       const data = { checkpointId, before, transcriptSeq: target.transcriptSeq, written, removed, failed };
       await store.checkpoints.rewind(conversationId, target, rewindId, data);
-      // The rewind has taken back what the model was told of it, and it still holds.
+      // The rewind has hidden the earlier note about this loss, and the loss is still a fact.
       const text = (await store.checkpoints.lossSince(conversationId, target)) ?? lost;
       if (text !== undefined) await store.transcript.append(conversationId, target.turnId, undefined, `lost/${rewindId}`, { role: 'note', text });
       return { checkpointId, before, written, removed, failed };

@@ -247,7 +247,7 @@ test('MaiBot tools and Nekro methods that say so run there as well, each call wi
     import { MaiBotPlugin, tool, ToolParameterInfo, ToolParamType } from 'longshore/maibot';
     class Pier extends MaiBotPlugin {
       id = 'pier'; goal = 'none';
-      async onLoad() { this.goal = String((this.ctx.config as any).goal); } async onUnload() {} async onConfigUpdate() {}
+      async onLoad() { this.goal = String((this.ctx.config as { goal?: string }).goal); } async onUnload() {} async onConfigUpdate() {}
       @tool('moor', { briefDescription: 'Moors', isolation: 'container', timeoutMs: 20_000,
         parameters: [new ToolParameterInfo({ name: 'ship', paramType: ToolParamType.STRING }), new ToolParameterInfo({ name: 'lines', paramType: ToolParamType.INTEGER, required: false, default: 2 })] })
       async moor({ ship, lines, stream_id, user_id }: any) { await this.ctx.send.text('moored ' + ship, stream_id); return { ship, lines, user_id, goal: this.goal, host: hostname() }; }

@@ -17,7 +17,7 @@ test('what is too long for a line is refused by its bytes, and costs no process'
       question: `return context.store.set('k', '中'.repeat(6_000_000))`,
       error: `throw new Error('x'.repeat(${MOST}))`,
       problems: `throw Object.assign(new Error('no'), { values: { problems: 'y'.repeat(${MOST}) } })`,
-      count: 'return (globalThis as any).n = ((globalThis as any).n ?? 0) + 1',
+      count: 'const kept = globalThis as { n?: number }; return (kept.n = (kept.n ?? 0) + 1)',
     }),
   );
   await run(plugin, 'count');
@@ -29,7 +29,10 @@ test('what is too long for a line is refused by its bytes, and costs no process'
 });
 
 test('a name that a compartment does not have is said with what to use instead, also during a call', async () => {
-  const plugin = await bench.load('absent', sourceOf('absent', { clone: 'return structuredClone(input)', own: 'return (undefined as any)(1)' }));
+  const plugin = await bench.load(
+    'absent',
+    sourceOf('absent', { clone: 'return structuredClone(input)', own: 'return (undefined as unknown as (n: number) => void)(1)' }),
+  );
   expect(await problemOf(run(plugin, 'clone'))).toBe(
     'structuredClone is not a function; structuredClone does not exist in a compartment, use JSON.parse(JSON.stringify(value))',
   );

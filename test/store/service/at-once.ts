@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { until, waitingForLocks } from '../../sandbox/lifecycle/support.ts';
 
-/** What is added to the audit log waits for whoever holds the lock. */
+/** Each row that is added to the audit log waits until the advisory lock is free. */
 const WAIT = `create function wait_at_once() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(4711); return new; end $$;
   create trigger wait_at_once before insert on audit_log for each row execute function wait_at_once()`;
 const WAIT_NO_MORE = 'drop trigger wait_at_once on audit_log; drop function wait_at_once';

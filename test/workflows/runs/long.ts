@@ -23,7 +23,7 @@ export function codeThatCalls(callId: string, methods: string[], more: object = 
     world.commands.set(callId, code);
     const next = methods[done.size];
     if (next === undefined) return finished();
-    // It tells of the calls that the workflow does not own yet, and waits for those that it does.
+    // It reports calls that the workflow does not own yet, and waits for those that it owns.
     if (!args.openMethods?.includes(next)) return suspended(toolCall({ callId: next, hash: `hash-${next}`, needsSandbox: false }));
     return followed(code, world, () => done.has(next));
   };

@@ -15,7 +15,7 @@ _MAX_DATA = 4_000
 
 
 def names_of(capabilities: dict[str, Any]) -> list[str]:
-    """What the server offers, by the names of its capabilities: `subscriptions` where it tells of changed resources, `tasks` where calls can be tasks."""
+    """What the server offers, by the names of its capabilities: `subscriptions` if it reports changed resources, `tasks` if calls can be tasks."""
     resources = capabilities.get('resources')
     may_subscribe = isinstance(resources, dict) and resources.get('subscribe') is True
     of_calls = capabilities.get('tasks')

@@ -40,7 +40,7 @@ export function createSubscriptions(parts: Parts): Subscriptions {
   return new Listening(parts);
 }
 
-/** Who waits for the next stream, and the resource that it is to tell of besides. */
+/** A caller that waits for the next stream, and the resource that this stream has to cover as well, if there is one. */
 interface Waiting {
   uri?: string;
   taken: (stream: Promise<McpSubscription>) => void;
@@ -139,7 +139,7 @@ class Listening implements Subscriptions {
     await former?.close();
   }
 
-  /** A resource that was asked for in addition and is refused ends nothing: the former stream goes on, since other conversations are told of changes by it. */
+  /** When the server refuses an additional resource, only its caller fails: the earlier stream goes on, because it reports changes to other conversations. */
   private refuse(waiting: Waiting[], added: number, opening: Promise<McpSubscription>, error: unknown): void {
     const isRefused = error instanceof ProtocolError && added > 0;
     if (isRefused && added > 1) {
