@@ -7,6 +7,7 @@ import { startApi, type TestApi } from '../api/support.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { runLine } from '../cli/support.ts';
 import { sendEvents, startProvider } from '../models/provider-server.ts';
+import { waitingForLocks } from '../sandbox/lifecycle/support.ts';
 import { installAgents, until, untilEvent, type Installation, type WorkerProcess } from './support.ts';
 
 /** What models used and cost, from the provider's answer to every place that shows it. */
@@ -182,7 +183,8 @@ test('the command line shows a table, with what is not known', async () => {
 });
 
 test('a worker that is killed between the answer of the provider and its storing: the step is asked for again and counted once', async () => {
-  const database = new Client({ connectionString: installation.environment['DATABASE_URL'] });
+  const databaseUrl = installation.environment['DATABASE_URL'] ?? '';
+  const database = new Client({ connectionString: databaseUrl });
   await database.connect();
   const chat = await installation.longshore.start({ agent: 'paid', user: 'user-1', tenant: 'killed' });
   // The first answer reaches the worker while nothing of this conversation can be stored.
@@ -195,7 +197,7 @@ test('a worker that is killed between the answer of the provider and its storing
   };
   const waiting = `from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await chat.send('Hi');
-  await until(async () => answered === 1 && (await database.query(`select 1 ${waiting}`)).rows.length > 0, 'a worker waits to store the answer');
+  await until(async () => answered === 1 && (await waitingForLocks({ databaseUrl })) > 0, 'a worker waits to store the answer');
   await worker.kill();
   // What waits already would be done without its worker.
   await database.query(`select pg_terminate_backend(pid, 10000) ${waiting}`);

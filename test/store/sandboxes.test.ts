@@ -3,20 +3,12 @@ import { Client } from 'pg';
 import { deferred } from '../../src/common/deferred.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../e2e/support.ts';
+import { waitingForLocks } from '../sandbox/lifecycle/support.ts';
 import { newConversation, newId, useTestStore } from './support.ts';
 
 let store: Store;
 let url: string;
 useTestStore((opened) => ({ store, url } = opened));
-
-/** Whether a statement waits for the lock of another. */
-async function waitingForLocks(address: string): Promise<boolean> {
-  const client = new Client(address);
-  await client.connect();
-  const { rowCount } = await client.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
-  await client.end();
-  return (rowCount ?? 0) > 0;
-}
 
 function newSandbox(conversationId?: string, hostId = 'host-1') {
   const sandboxId = newId('sbx');
@@ -53,7 +45,7 @@ test('shared holds of a sandbox run at once, others alone; its row can be read a
   const shared = [share(first), share(second)];
   await Promise.all([first.promise, second.promise]);
   const alone = store.sandboxes.hold(sandboxId, 'alone', async (row) => order.push(`alone ${row?.generation}`));
-  await until(() => waitingForLocks(url), 'the one that is alone waits');
+  await until(async () => (await waitingForLocks({ databaseUrl: url })) > 0, 'the one that is alone waits');
   expect(await store.sandboxes.change(sandboxId, 1, { state: 'running' })).toMatchObject({ generation: 2 });
   end.resolve(undefined);
   await Promise.all([...shared, alone]);

@@ -1,9 +1,9 @@
 import { Client } from 'pg';
+import { waitingForLocks } from '../../sandbox/lifecycle/support.ts';
 import { install, until, untilEvent, type Installation } from '../support.ts';
 
 /** A lost attempt is noticed by its missing heartbeats: within 15 seconds, and not after the minute that an attempt may take. Milliseconds. */
 const NOTICED_MS = 25_000;
-const WAITS = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 
 let installation: Installation;
 beforeAll(async () => {
@@ -11,19 +11,20 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => installation[Symbol.asyncDispose](), 180_000);
 
-/** Locks the row of a sandbox, so that nobody changes it, until a worker waits for that. Kills this worker and has another one in its place. */
+/** Locks the row of a sandbox, so that it cannot be changed, until a worker waits for that. Kills this worker and has another one in its place. */
 async function killWhileChanged(conversationId: string, change: () => Promise<void>): Promise<void> {
   const worker = installation.startWorker();
   await worker.ready;
   const chat = await installation.longshore.chat(conversationId);
   await untilEvent(chat, ({ type, data }) => type === 'tool.output' && data.text.includes('begun'));
-  const database = new Client({ connectionString: installation.environment['DATABASE_URL'] });
+  const databaseUrl = installation.environment['DATABASE_URL'] ?? '';
+  const database = new Client({ connectionString: databaseUrl });
   await database.connect();
   try {
     await database.query('begin');
     await database.query('select 1 from sandboxes where conversation_id = $1 for update', [conversationId]);
     await change();
-    await until(async () => (await database.query(WAITS)).rows.length > 0, 'a worker waits to change the sandbox');
+    await until(async () => (await waitingForLocks({ databaseUrl })) > 0, 'a worker waits to change the sandbox');
     await worker.kill();
     await database.query('rollback');
   } finally {

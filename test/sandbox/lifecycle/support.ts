@@ -88,7 +88,7 @@ export async function until(question: () => Promise<boolean>, what: string): Pro
   }
 }
 
-/** How many statements wait for the lock of another in the database of these sandboxes. */
+/** How many statements wait for the lock of another in the database of these sandboxes. With a connection of its own: a transaction sees no connections that are newer than its first look. */
 export async function waitingForLocks({ databaseUrl }: Pick<TestSandboxes, 'databaseUrl'>): Promise<number> {
   const client = new Client(databaseUrl);
   await client.connect();

@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import type { TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { until } from '../../e2e/support.ts';
+import { waitingForLocks } from '../../sandbox/lifecycle/support.ts';
 import { newConversation, newId, statusOf, useTestStore } from '../support.ts';
 
 let store: Store;
@@ -68,8 +69,7 @@ async function removeTogether(ids: string[]): Promise<void> {
     await client.query('begin');
     await client.query('select from transcript_parts where conversation_id = any($1) for update', [ids]);
     const removed = Promise.all(ids.map((id) => store.removal.finish(id)));
-    const waiting = `select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await until(async () => (await client.query<{ count: number }>(waiting)).rows[0]?.count === ids.length, 'both removals wait');
+    await until(async () => (await waitingForLocks({ databaseUrl: url })) === ids.length, 'both removals wait');
     await client.query('commit');
     expect(await removed).toEqual(ids.map(() => true));
   } finally {

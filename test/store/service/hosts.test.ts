@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import type { Store } from '../../../src/store/store.ts';
 import { until } from '../../e2e/support.ts';
+import { waitingForLocks } from '../../sandbox/lifecycle/support.ts';
 import { newConversation, newId, useTestStore } from '../support.ts';
 
 let store: Store;
@@ -74,13 +75,7 @@ test('a sandbox of a host that is there is not taken over, and neither is one wh
     await client.query('update hosts set heard_at = clock_timestamp() where host_id = $1', [host.gone]);
     await store.hosts.beat(host.own, AFTER_MS);
     const taking = store.sandboxes.takeOver(row.sandboxId, row.generation, await change(host.own), AFTER_MS);
-    await until(async () => {
-      const other = new Client(url);
-      await other.connect();
-      const { rowCount } = await other.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
-      await other.end();
-      return (rowCount ?? 0) > 0;
-    }, 'the takeover waits for the row of the host');
+    await until(async () => (await waitingForLocks({ databaseUrl: url })) > 0, 'the takeover waits for the row of the host');
     await client.query('commit');
     expect(await taking).toBeUndefined();
   } finally {
