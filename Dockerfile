@@ -10,9 +10,11 @@ COPY images/certificates/ /usr/local/share/ca-certificates/
 RUN update-ca-certificates >/dev/null
 ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
 # Debian 12's own Node is too old for the worker. The npm registry has current ones; npm checks them against the digests of the lock file.
-COPY setup/node/ /opt/node/
+COPY setup/node/ .npmrc /opt/node/
+# One package of each platform is optional: npm says nothing when it cannot fetch it.
 RUN npm ci --prefix /opt/node --ignore-scripts --loglevel=error --no-fund --no-audit \
-  && install -D /opt/node/node_modules/node-linux-*/bin/node /opt/bin/node
+  && { install -D /opt/node/node_modules/node-linux-*/bin/node /opt/bin/node \
+    || { echo 'npm could not fetch Node.js for this platform. Name a registry that it reaches in .npmrc, and put certificates that it needs into images/certificates.' >&2; exit 1; }; }
 ENV PATH=/opt/bin:$PATH
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -9,6 +9,8 @@ import { mustRun, runCommand } from '../src/platform/run-command.ts';
 
 /** `DOCKERD` names another engine than the one on PATH. */
 export const ENGINE_PROGRAM = process.env['DOCKERD'] ?? 'dockerd';
+/** Arguments of `unshare`, before a program and its arguments. */
+const IN_OWN_NETWORK = ['--net', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"'];
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
 
@@ -21,6 +23,8 @@ export interface OwnEngine extends AsyncDisposable {
   /** Returns when it has ended, and its containerd as well. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   version(): Promise<string>;
+  /** Of the engine that runs, whose network namespace has a loopback interface only. */
+  processId(): number;
   /** Copies an image from the engine of the environment. */
   takeImage(image: string): Promise<void>;
 }
@@ -28,6 +32,9 @@ export interface OwnEngine extends AsyncDisposable {
 /** Why this machine cannot have an engine of a script; undefined when it can. */
 export async function whyNoOwnEngine(): Promise<string | undefined> {
   if (process.geteuid?.() !== 0) return 'only root can start a second engine';
+  if ((await runCommand('unshare', [...IN_OWN_NETWORK, 'true'])).code !== 0) {
+    return 'a second engine cannot have a network namespace of its own (unshare --net, ip link set lo up)';
+  }
   return (await runCommand(ENGINE_PROGRAM, ['--version'])).code === 0 ? undefined : `there is no ${ENGINE_PROGRAM}`;
 }
 
@@ -85,6 +92,10 @@ export async function createOwnEngine({ program = ENGINE_PROGRAM, runsc, data, p
     start: ({ liveRestore }) => unlessDisposed(() => boot(liveRestore, signal)),
     end,
     version: async () => (await docker(host, 'version', '--format', '{{.Server.Version}}')).trim(),
+    processId() {
+      if (running?.pid === undefined) throw new Error('the engine does not run');
+      return running.pid;
+    },
     takeImage: (image) => unlessDisposed(() => copyImage(image, place, host, signal)),
     async [Symbol.asyncDispose]() {
       disposed.abort();
@@ -147,8 +158,13 @@ async function launch({ directory, data, program, programs, runsc, socket }: Pla
   try {
     const first = programs ?? (program.includes('/') ? dirname(program) : undefined);
     const env = first === undefined ? process.env : { ...process.env, PATH: `${first}:${process.env['PATH']}` };
-    // In a group of its own: Ctrl-C is for the script, which ends the engine.
-    const child = spawn(program, ['--config-file', file, '--host', `unix://${socket}`], { detached: true, stdio: ['ignore', log.fd, log.fd], env });
+    // An engine without a bridge removes `docker0`, that of another engine too, so this one has a network namespace of its own. In a group of its own: Ctrl-C is for
+    // the script, which ends the engine.
+    const child = spawn('unshare', [...IN_OWN_NETWORK, program, '--config-file', file, '--host', `unix://${socket}`], {
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+      env,
+    });
     await once(child, 'spawn');
     return child;
   } finally {

@@ -48,7 +48,7 @@ export async function startTemporaryStack(
   { postgresIn, temporal: temporalSettings = {} }: StackOptions = {},
 ): Promise<TemporaryStack> {
   // Before anything is started: building an image for an engine that is not there takes minutes to fail.
-  const engine = settings['DOCKER_HOST'] === undefined ? await inspectEngine() : undefined;
+  const engine = settings['DOCKER_HOST'] === undefined ? await inspectEngine(process.env['DOCKER_HOST']) : undefined;
   if (engine?.outcome === 'absent') throw failure('DOCKER_UNAVAILABLE', { problem: engine.problem });
   const directory = await mkdtemp(join(tmpdir(), `longshore-${purpose}-`));
   // For root the data of Postgres would go to a public place if this were private, and stay there.

@@ -192,7 +192,7 @@ test.each<[name: string, call: () => unknown, message: string | RegExp]>([
   ['openPlugin', () => openPlugin('.', { env: { A: 1 } } as never), 'options of openPlugin.env.A: it is 1. Give a text'],
   ['openPlugin', () => openPlugin('.', { config: { a: Infinity } }), /^options of openPlugin\.config/],
   ['connect', () => connect({ taskqueue: 'q' } as never), /^options of connect: "taskqueue" is no option\. Use url, apiKey, temporalAddress, /],
-  ['connect', () => connect({ databaseUrl: 'a\0' }), /^options of connect\.databaseUrl: "a\\u0000" has a NUL character/],
+  ['connect', () => connect({ databaseUrl: 'a\0' }), 'options of connect.databaseUrl: it has a line end or another control character. Leave that out'],
   [
     'definePlugin',
     () => definePlugin({ ...plugin, requireAproval: true } as never),

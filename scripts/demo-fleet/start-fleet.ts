@@ -57,7 +57,7 @@ async function findGvisor(stack: TemporaryStack, narrator: Narrator): Promise<{ 
 }
 
 async function environmentHas(script: string): Promise<boolean> {
-  const report = await inspectEngine();
+  const report = await inspectEngine(process.env['DOCKER_HOST']);
   return report.outcome === 'present' && report.experimental && report.gvisorProgram === script;
 }
 
@@ -71,7 +71,7 @@ async function startEngine(stack: TemporaryStack, program: string, runsc: string
 
 async function describe(engine: OwnEngine | undefined): Promise<string> {
   if (engine !== undefined) return `Docker ${await engine.version()}, which ends with this demo`;
-  const report = await inspectEngine();
+  const report = await inspectEngine(process.env['DOCKER_HOST']);
   return `Docker ${report.outcome === 'present' ? report.version : '?'}, the engine of this machine`;
 }
 

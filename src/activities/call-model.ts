@@ -5,6 +5,7 @@ import { operatorText } from '../contracts/operator-text.ts';
 import { failure, isFailure } from '../contracts/errors.ts';
 import type { Compaction, StoredEntry } from '../contracts/transcript.ts';
 import type { AskedByPlugins } from '../contracts/usage.ts';
+import { cutMiddle } from '../contracts/visible-text.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Models } from '../models/create-models.ts';
 import { createDeltaWriter } from '../models/delta-writer.ts';
@@ -26,7 +27,7 @@ import { lookIntoServers } from './look-into-servers.ts';
 import { findAgent, isFull, mayCompact, promptOf, recallsIn, savesIn, type StepPrompt } from './prompt-of-step.ts';
 import { answerByCommand, answerByPlugin } from './step/answer-without-model.ts';
 import { settleAnswer, shownBy } from './step/settle-answer.ts';
-import { describeStep, findAnswer, NO_USAGE, type CallPart, type StoredAnswer } from './step/store-answer.ts';
+import { beginStep, describeStep, findAnswer, NO_USAGE, openStep, type CallPart, type StoredAnswer } from './step/store-answer.ts';
 import { askedByHooks, askedByTasks, lackingIn } from './step/asked-of-model.ts';
 import { changePrompt, namesOf, type Asked as Prompt } from '../tool-calls/hooks/change-prompt.ts';
 import { receiveMessages, type Received } from '../tool-calls/hooks/receive-messages.ts';
@@ -55,6 +56,9 @@ const HEARTBEAT_MS = 500;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 const MAX_FAILURES = 20;
+/** Characters that the workflow and the log are given of why a call cannot run. */
+const MOST_WHY = 500;
+const MOST_REFUSAL = 20_000;
 
 /** State that Temporal keeps from one attempt to the next. */
 interface Kept {
@@ -192,9 +196,10 @@ async function askModel(
   const tokensLeft = args.tokensLeft === undefined ? undefined : args.tokensLeft - tokensOf(await askedByHooks(parts, args));
   const affordable = tokensLeft === undefined ? {} : affordStep(tokensLeft, { ...prompt, instructions: asked.instructions, tools: asked.tools });
   if ('needs' in affordable) return { outcome: 'unaffordable', needs: affordable.needs };
-  const stamp = { turnId, stepId, attempt: info.attempt };
-  await store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt: info.attempt } }]);
-  const deltas = createDeltaWriter((events) => store.events.append(conversationId, events), stamp);
+  const other = await beginStep(store, args);
+  if (other) return other;
+  const place = openStep(args);
+  const deltas = createDeltaWriter(async (events) => void (await store.events.appendOpen(place, events)), { turnId, stepId, attempt: info.attempt });
   const form = offer.output && { output: offer.output };
   const { transcript } = prompt;
   const readMedia: ReadMedia = (blob, most) => store.media.read(conversationId, blob, most);
@@ -264,14 +269,18 @@ async function judge(registry: Registry, offer: Asked, parts: CallPart[], args: 
   const judged = await judgeCalls({ registry, agent, allowedTools, unattended, calls: parts, ...called });
   const unreadable = new Map(parts.flatMap((part) => (part.unreadable === undefined ? [] : [[part.callId, part.unreadable] as const])));
   const calls = judged.proposed.map((call): ProposedCall => {
-    const why = unreadable.get(call.callId);
-    return why === undefined ? call : { ...call, decision: 'invalid', why };
+    const why = unreadable.get(call.callId) ?? call.why;
+    // The model has the whole of it as the result of the call.
+    return unreadable.has(call.callId) || call.decision === 'invalid' ? { ...call, decision: 'invalid', why: cutMiddle(why, MOST_WHY) } : call;
   });
-  return { calls, accepted: judged.accepted, refusals: new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]) };
+  const refusals = new Map([...judged.refusals.map(({ callId, text }) => [callId, text] as const), ...unreadable]);
+  return { calls, accepted: judged.accepted, refusals };
 }
 
 /** Settles a call that cannot run. */
-async function refuse(store: Pick<Store, 'toolCalls'>, { turnId, stepId }: CallModelArgs, parts: CallPart[], callId: string, text: string): Promise<void> {
+async function refuse(store: Pick<Store, 'toolCalls'>, { turnId, stepId }: CallModelArgs, parts: CallPart[], callId: string, whole: string): Promise<void> {
+  // A problem names the path to it, and a model may write any names.
+  const text = cutMiddle(whole, MOST_REFUSAL);
   const tool = parts.find((part) => part.callId === callId)?.tool ?? '';
   const finished: NewEvent = { type: 'tool.finished', turnId, stepId, data: { callId, tool, isError: true, text, durationMs: 0 } };
   await store.toolCalls.settle(callId, undefined, { state: 'failed', content: [{ type: 'text', text }], isError: true }, [finished]);

@@ -70,8 +70,10 @@ async function compact(parts: CompactionParts, args: CompactContextArgs): Promis
   const compaction = { compactionId, afterSeq: newest.seq, reason: args.reason, leftOut, tokensBefore, tokensAfter: tokensWith(prompt, leftOut) };
   const { turnId = newest.turnId } = args;
   const event = { type: 'context.compacted' as const, turnId, data: told(compaction, prompt.recall), key: `context.compacted/${compactionId}` };
-  await store.compactions.add({ conversationId, turnId, model: modelName(agent) }, { ...compaction, ...(usage && { usage }) }, event);
-  return resultOf(usage ? { usage } : {});
+  const added = await store.compactions.add({ conversationId, turnId, model: modelName(agent) }, { ...compaction, ...(usage && { usage }) }, event);
+  // Another attempt, which was thought dead, has stored its own meanwhile: what that used was counted.
+  const counts = added ? undefined : (await store.compactions.list(conversationId)).find((other) => other.compactionId === compactionId);
+  return resultOf(counts ?? (usage ? { usage } : {}));
 }
 
 interface Situation {

@@ -13,6 +13,7 @@ import { growingPause, translated } from './failures.ts';
 import { createForkSandbox } from './forks/fork-sandbox.ts';
 import { createFinishTurn } from './finish-turn.ts';
 import { inPlace } from './places/in-place.ts';
+import { placeCaller } from './places/place-caller.ts';
 import { createTurnPlaceDesk } from './places/turn-places.ts';
 import { createHoldSubAgent } from './hold-sub-agent.ts';
 import { createInterruptCall } from './interrupt-call.ts';
@@ -63,8 +64,8 @@ export function createActivities(dependencies: ActivityDependencies): WorkerActi
     closeSubAgent: translated(createCloseSubAgent(parts)),
     holdSubAgent: translated(createHoldSubAgent(parts)),
     reportEnd: translated(createReportEnd(parts)),
-    askForPlace: translated((args: PlaceArgs) => desk.ask(args)),
-    leavePlace: translated((args: LeavePlaceArgs) => desk.leave(args, 'rests')),
+    askForPlace: translated((args: PlaceArgs) => desk.ask(args, placeCaller())),
+    leavePlace: translated((args: LeavePlaceArgs) => desk.leave(args, 'rests', placeCaller())),
     startScheduled: translated(beating(createStartScheduled(parts))),
   };
 }

@@ -69,7 +69,7 @@ async function deliver(
   const { webhooks } = parts.store;
   if (!event) {
     const problem = 'retention removed the event before it could be sent';
-    await webhooks.delivered({ webhookId, deliveryId, tookMs: 0, problem }, 'dropped');
+    await webhooks.dropped({ webhookId, deliveryId, tookMs: 0, problem });
     return undefined;
   }
   const body = JSON.stringify(payloadOf(event, task.tenantId));
@@ -77,7 +77,7 @@ async function deliver(
   const { outcome, tookMs, status } = sent;
   const attempt = { webhookId, deliveryId, tookMs, ...(status !== undefined && { status }) };
   if (outcome === 'delivered') {
-    await webhooks.delivered(attempt, 'delivered');
+    await webhooks.delivered(attempt, task);
     return undefined;
   }
   // The worker stops: nothing is known of this attempt, and the next makes it again.

@@ -47,11 +47,19 @@ export function createExecuteTool(parts: Parts) {
     const noted = notingQuestions(store.usage);
     // Awaited, so that the heartbeats continue until the end.
     const end = await attach(args, progress, { noted, runAtOnce: (nested, within) => attach(nested, withinAnother(progress), { noted, within }) });
+    return patiently(
+      () => withFacts(args, end, noted),
+      (error) => parts.log.warn({ callId: args.callId, err: error }, 'what the workflow has to know of a call could not be read yet'),
+    );
+  };
+
+  /** What the workflow has to know besides. The call may have its result by now, and no other attempt at it: this is not given up when Postgres is away for a moment. */
+  async function withFacts(args: ExecuteToolArgs, end: ExecuteToolResult, noted: NotedUsage): Promise<ExecuteToolResult> {
     const told = { ...end, ...(noted.mayHaveAsked() && (await askedSoFar(store.usage, args, args.callId))) };
     if (told.outcome !== 'finished') return told;
     if (args.tool === PLAN_TOOL && !told.isError) return { ...told, plan: shownPlan((await store.plans.newest(args.conversationId)) ?? []) };
     return args.share ? { ...told, ...(await subAgentOf(store, args.callId)) } : told;
-  };
+  }
 
   async function attach(args: ExecuteToolArgs, progress: Progress, { noted, runAtOnce, within }: Place): Promise<ExecuteToolResult> {
     const agent = parts.agents.get(args.agentId);

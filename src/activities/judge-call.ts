@@ -26,7 +26,8 @@ export function createJudgeCall({ store, agents, models }: Pick<ActivityDependen
     try {
       const judgement = await ask(args).catch(handOverLast);
       await record(args, judgement);
-      return resultOf(judgement);
+      // Another attempt, which was thought dead, may have recorded its verdict meanwhile.
+      return resultOf((await store.judgements.find(conversationId, callId)) ?? judgement);
     } finally {
       clearInterval(heartbeat);
     }

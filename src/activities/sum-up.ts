@@ -65,7 +65,7 @@ async function ask(
   const answer = async () => {
     const { parts: said, usage, cutOff } = await model.answer(request, () => undefined);
     const texts = said.map((part) => (part.type === 'text' ? part.text : ''));
-    return { summary: readSummary([...texts, ...(cutOff ? [CUT_OFF] : [])].join('\n'), source), usage };
+    return { summary: await readSummary([...texts, ...(cutOff ? [CUT_OFF] : [])].join('\n'), source), usage };
   };
   let { summary, usage } = await answer();
   try {

@@ -69,6 +69,7 @@ import { addPluginRequestRoute } from './webhooks/receive-request.ts';
 import { addWebhookDeliveryRoutes } from './webhooks/webhook-deliveries.ts';
 import { addWebhookRoutes } from './webhooks/webhooks.ts';
 import { addSignInPages } from './sign-ins/sign-in-pages.ts';
+import { createDownloads } from './stream/downloads.ts';
 import { createFrameReader } from './stream/event-frames.ts';
 import { createOpenStreams } from './stream/open-streams.ts';
 import { STREAM_TIMES, type StreamTimes } from './stream/stream-times.ts';
@@ -181,11 +182,11 @@ export async function createApi({
   const { streamsPerKey, idleMs, tenants, connections, times } = { ...DEFAULT_LIMITS, ...limits };
   const streams = createOpenStreams({ perOwner: streamsPerKey, ...times });
   const closing = new AbortController();
-  const previews = previewUrl === undefined ? undefined : createPreviewSite(previewUrl);
   const parts: RouteParts = {
     client,
     addressOf: createAddressOf(publicUrl),
     ...clientsOf(client),
+    downloads: createDownloads(),
     store,
     streams,
     limit: createRequestLimiter(createLimitsOfCaller(store.limits, tenants), store.limits),
@@ -193,14 +194,14 @@ export async function createApi({
     codecOrigins,
     oauthAddresses,
     log,
-    previews,
+    previews: previewUrl === undefined ? undefined : createPreviewSite(previewUrl),
     idleMs,
     times,
     stopping,
     closing: closing.signal,
   };
   const metrics = createApiMetrics({ openStreams: () => streams.size });
-  const api = createServer({ log, limits: connections, previews, ended: metrics.ended });
+  const api = createServer({ log, limits: connections, previews: parts.previews, ended: metrics.ended });
   await addDescription(api, version);
   traceRequests(api, tracing);
   api.addHook('onRequest', async ({ id }) => {
@@ -228,7 +229,7 @@ function clientsOf(client: ClientParts & Pick<RouteParts, 'hosts'>): Pick<RouteP
   return {
     longshore: createLongshore(client),
     longshoreBy: (by) => createLongshore({ ...client, by }),
-    longshoreFor: (request) => createLongshore({ ...client, by: sourceOf(request) }),
+    longshoreFor: (request) => createLongshore({ ...client, by: sourceOf(request), ...(request.once !== undefined && { once: request.once }) }),
     hosts: client.hosts,
   };
 }

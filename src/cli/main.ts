@@ -1,16 +1,27 @@
 import { loadConfig } from '../platform/config.ts';
+import { systemProblem } from '../platform/system-problem.ts';
 import { EXIT } from './output/cli.ts';
 import { runCli } from './run-cli.ts';
 import { createOutput } from './output/terminal.ts';
 
 const readerGone = new Set<() => void>();
 
-// `longshore show … | head` closes the output early; that is not an error. A command that has something to end hears of it.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') process.exit(EXIT.failed);
-  if (readerGone.size === 0) process.exit(EXIT.done);
-  for (const listener of readerGone) listener();
-});
+/** A pipe that no process reads any more, or a terminal that was closed. */
+function isGone({ isTTY }: { isTTY?: boolean }, { code }: NodeJS.ErrnoException): boolean {
+  return code === 'EPIPE' || (code === 'EIO' && isTTY === true);
+}
+
+// `longshore show … | head` closes the output early; that is not an error. A command goes on without a reader, for what it does and for its exit code; one that
+// only shows something ends when it hears of it.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (!isGone(stream, error)) {
+      if (stream === process.stdout) createOutput(process.stderr).print(`The output cannot be written: ${systemProblem(error)}\n`);
+      process.exit(EXIT.failed);
+    }
+    for (const listener of readerGone) listener();
+  });
+}
 
 // Node would print the thrown error without escapes.
 process.on('uncaughtException', (error) => {

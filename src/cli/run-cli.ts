@@ -67,8 +67,7 @@ function createProgram(cli: Cli): Command {
     .version(ownVersion())
     // Arguments after the name of a command are passed to it unchanged, including the `--` before the words of `sandbox exec`.
     .enablePositionalOptions()
-    .addHelpText('after', EXIT_CODES)
-    .showHelpAfterError('Add --help for the usage.');
+    .addHelpText('after', EXIT_CODES);
   const makers = [
     devCommand,
     workerCommand,
@@ -111,11 +110,14 @@ function createProgram(cli: Cli): Command {
   ];
   for (const make of makers) program.addCommand(make(cli));
   for (const command of [program, ...program.commands.flatMap((child) => [child, ...child.commands])]) {
-    command.exitOverride().configureOutput({
-      writeOut: (text) => cli.out.print(text),
-      writeErr: (text) => cli.err.print(text),
-      outputError: (text, write) => write(`${withMargin(text.trimEnd())}\n`),
-    });
+    command
+      .exitOverride()
+      .showHelpAfterError('Add --help for the usage.')
+      .configureOutput({
+        writeOut: (text) => cli.out.print(text),
+        writeErr: (text) => cli.err.print(text),
+        outputError: (text, write) => write(`${withMargin(text.trimEnd())}\n`),
+      });
   }
   return program;
 }

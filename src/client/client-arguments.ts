@@ -77,6 +77,21 @@ const list = z.strictObject({
   limit: z.int().min(1, `give 1 to ${MAX_LISTED}`).max(MAX_LISTED, `give 1 to ${MAX_LISTED}`).optional(),
 });
 const address = textSchema(2000, { oneLine: true });
+/** A text with a secret: messages do not show it. It often comes from a file, with the end of its line. */
+const secretText = (fix: string) =>
+  z.string().superRefine((value, context) => {
+    const message =
+      value.length > 2000
+        ? `it has ${value.length} characters`
+        : /[\p{Cc}\uD800-\uDFFF]/u.test(value)
+          ? 'it has a line end or another control character'
+          : undefined;
+    if (message !== undefined) context.addIssue({ code: 'custom', message, params: { fix } });
+  });
+const apiKey = secretText('Leave that out').refine((text) => /^[!-~]+$/.test(text), {
+  error: 'it is no key',
+  params: { fix: 'Give the text that was shown when it was made, lsk_…' },
+});
 const agent = z.custom(
   (value) => ['id', 'model', 'tools', 'budget'].every((key) => (value as Record<string, unknown> | null | undefined)?.[key] !== undefined),
   {
@@ -93,10 +108,10 @@ const log = z.custom(
 );
 const connect = z.strictObject({
   url: address.refine((text) => /^https?:/.test(text) && URL.canParse(text), 'give an address such as https://longshore.example').optional(),
-  apiKey: address.optional(),
+  apiKey: apiKey.optional(),
   temporalAddress: address.optional(),
   temporalNamespace: address.optional(),
-  databaseUrl: address.refine(isDatabaseAddress, `give an address such as ${DATABASE_ADDRESS}`).optional(),
+  databaseUrl: secretText('Leave that out').refine(isDatabaseAddress, `give an address such as ${DATABASE_ADDRESS}`).optional(),
   taskQueue: address.optional(),
   agents: z.union([address, z.array(agent)], { error: 'give a directory, or an array of agents' }).optional(),
   lazy: z.boolean().optional(),

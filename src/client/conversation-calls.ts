@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { AttachmentContent } from '../contracts/attachments/media.ts';
 import type { AuditAction, AuditSource } from '../contracts/audit.ts';
@@ -26,6 +27,7 @@ import { checkMessageText } from './check-message.ts';
 import { findAgent, type AgentSource } from './start-conversation.ts';
 import { checkOutputIn } from './types/output-schema.ts';
 import { fateOf } from './temporal/fate-of.ts';
+import { signalOnce } from './temporal/signal-once.ts';
 import { temporalFailure, type Absence } from './temporal/temporal-failures.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { ApproveOptions, SendRequest, SentMessage } from './types.ts';
@@ -43,20 +45,22 @@ export interface ConversationCalls {
   translated<T>(conversationId: string, call: () => Promise<T>): Promise<T>;
 }
 
-/** A worker must process an update. When no worker has done so after this time, the call fails. */
-const UPDATE_DEADLINE_MS = 10_000;
+/** A worker must process an update. When no worker has done so after this time, the call fails. Where one has died with it, Temporal gives it to another after ten seconds. */
+const UPDATE_DEADLINE_MS = 15_000;
 
 /** Files are written, perhaps after the sandbox was fetched from its archive. */
 const REWIND_DEADLINE_MS = 300_000;
 
 interface CallParts {
   store: Store;
-  temporal: Pick<TemporalLink, 'address' | 'client'>;
+  temporal: Pick<TemporalLink, 'address' | 'client' | 'keys'>;
   agents: AgentSource;
+  /** Names the request that makes the calls: another attempt of it has no further effect, and gets the result of the first. */
+  once?: string;
 }
 
 /** The messages to a running conversation, with their errors translated. */
-export function createConversationCalls({ store, temporal, agents }: CallParts, by: AuditSource): ConversationCalls {
+export function createConversationCalls({ store, temporal, agents, once }: CallParts, by: AuditSource): ConversationCalls {
   const note = notesOf(store, by);
   const translated: ConversationCalls['translated'] = async (conversationId, call) => {
     try {
@@ -77,7 +81,8 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
       const client = await temporal.client();
       // Its workflow takes signals until it has ended, shortly after the row says that it is closed, and does nothing with them.
       if ((await store.conversations.stateOf(conversationId)) === 'closed') throw failure('CONVERSATION_CLOSED', { conversationId });
-      await client.workflow.getHandle(conversationId).signal(name, args);
+      // Also without a request: what is sent again since an answer of Temporal was lost may arrive in a later run.
+      await signalOnce(client, temporal, { workflowId: conversationId, signalName: name, args, requestId: once ?? randomUUID() });
     });
 
   return {
@@ -101,13 +106,13 @@ export function createConversationCalls({ store, temporal, agents }: CallParts, 
       const hash = options.hash ?? (await hashOf(store, conversationId, options.callId));
       const { callId, answer, editedArguments } = options;
       await note('approval.answer', conversationId, callId, { conversationId, answer, ...(editedArguments && { edited: true }) });
-      return update<ResolveApprovalResult>(conversationId, 'resolveApproval', withoutUndefined({ ...options, hash }));
+      return update<ResolveApprovalResult>(conversationId, 'resolveApproval', withoutUndefined({ ...options, hash }), { updateId: once });
     },
     async revokeAllowed(conversationId, args) {
       await note('approval.revoke', conversationId, conversationId, { tool: args.tool });
-      return update<RevokeAllowedToolResult>(conversationId, 'revokeAllowedTool', args);
+      return update<RevokeAllowedToolResult>(conversationId, 'revokeAllowedTool', args, { updateId: once });
     },
-    rewind: (conversationId, args) => update<RewindResult>(conversationId, 'rewind', args, REWIND_DEADLINE_MS),
+    rewind: (conversationId, args) => update<RewindResult>(conversationId, 'rewind', args, { updateId: once, deadlineMs: REWIND_DEADLINE_MS }),
     async close(conversationId) {
       await note('conversation.close', conversationId, conversationId, {});
       try {
@@ -155,14 +160,22 @@ async function putMessage(store: Store, conversationId: string, messageId: strin
 
 type UpdateArgs = SendMessageArgs | ResolveApprovalArgs | RevokeAllowedToolArgs | RewindArgs;
 
+interface UpdateOptions {
+  /** For a repeated id, the server returns the result of the first. */
+  updateId?: string | undefined;
+  deadlineMs?: number;
+}
+
 /** Sends an update and waits for its result. */
 function createUpdate(temporal: CallParts['temporal'], translated: ConversationCalls['translated']) {
-  return <Result>(conversationId: string, name: string, args: UpdateArgs, deadlineMs = UPDATE_DEADLINE_MS) =>
+  return <Result>(conversationId: string, name: string, args: UpdateArgs, { updateId, deadlineMs = UPDATE_DEADLINE_MS }: UpdateOptions = {}) =>
     translated(conversationId, async () => {
       const client = await temporal.client();
       const handle: WorkflowHandle = client.workflow.getHandle(conversationId);
       const deadline = Date.now() + deadlineMs;
-      return client.withDeadline(deadline, () => handle.executeUpdate<Result, [UpdateArgs]>(name, { args: [args] }));
+      return client.withDeadline(deadline, () =>
+        handle.executeUpdate<Result, [UpdateArgs]>(name, { args: [args], ...(updateId !== undefined && { updateId }) }),
+      );
     });
 }
 

@@ -35,6 +35,7 @@ import { createClientToolCalls } from './client-tools/client-tool-calls.ts';
 import { serveTools } from './client-tools/serve-tools.ts';
 import { createConversationCalls, type ConversationCalls } from './conversation-calls.ts';
 import { createChat, sharedController } from './create-chat.ts';
+import { refuseWhenClosed } from './closing/refuse-when-closed.ts';
 import { createLimitCalls } from './limit-calls.ts';
 import { createKeyCalls } from './key-calls.ts';
 import { createMemoryCalls } from './memory/memory-calls.ts';
@@ -46,7 +47,7 @@ import { createScheduleCalls } from './schedule-calls.ts';
 import { forkConversation } from './fork-conversation.ts';
 import { importConversation } from './import/import-conversation.ts';
 import { archiveOf, importOptions } from './import/import-options.ts';
-import { checkId, findAgent, firstStatus, startConversation, type AgentSource, type StartRequest } from './start-conversation.ts';
+import { checkAgents, checkId, findAgent, firstStatus, startConversation, type AgentSource, type StartRequest } from './start-conversation.ts';
 import type { TemporalLink } from './temporal/temporal.ts';
 import type { Chat, Longshore } from './types.ts';
 import { readUsage } from './usage-calls.ts';
@@ -61,6 +62,8 @@ export interface ClientParts {
   hosts?: HostClient;
   /** Who makes the calls, for the audit log. Default: the user whose process this is. */
   by?: AuditSource;
+  /** Names the request that makes the calls: another attempt of it has no further effect on a conversation. */
+  once?: string;
   /** Addresses that webhooks may go to although they are not public. */
   webhookAddresses?: string[];
 }
@@ -80,7 +83,7 @@ export function createLongshore(parts: ClientParts): Longshore {
   };
   const untilClosed = (signal: AbortSignal | undefined) => (signal ? anySignal([signal, closing.signal]) : closing.signal);
 
-  const longshore: Longshore = {
+  const open: Longshore = {
     async start(options) {
       const started = await startConversation(parts, startOptions(options));
       return createChat(longshore, started.conversationId, started.turnId);
@@ -115,9 +118,7 @@ export function createLongshore(parts: ClientParts): Longshore {
       const { signal } = serveOptions(options);
       await serveTools(longshore, conversationIdOf(conversation), handlersOf(handlers), untilClosed(signal));
     },
-    interrupt: async (conversation) => calls.signal(conversationIdOf(conversation), 'interrupt'),
-    stopAfterStep: async (conversation) => calls.signal(conversationIdOf(conversation), 'stopAfterStep'),
-    cancel: async (conversation) => calls.signal(conversationIdOf(conversation), 'cancel'),
+    ...endingCalls(calls),
     compact: async (conversation, options) => calls.signal(conversationIdOf(conversation), 'compact', compactOptions(options)),
     close: async (conversation) => calls.close(conversationIdOf(conversation)),
     usage: async (options) => readUsage(store, options),
@@ -127,7 +128,17 @@ export function createLongshore(parts: ClientParts): Longshore {
       await Promise.all([parts.temporal.close(), store[Symbol.asyncDispose]()]);
     },
   };
+  const longshore = refuseWhenClosed(open, closing.signal);
   return longshore;
+}
+
+/** The calls that end the running turn. */
+function endingCalls(calls: ConversationCalls): Pick<Longshore, 'interrupt' | 'stopAfterStep' | 'cancel'> {
+  return {
+    interrupt: async (conversation) => calls.signal(conversationIdOf(conversation), 'interrupt'),
+    stopAfterStep: async (conversation) => calls.signal(conversationIdOf(conversation), 'stopAfterStep'),
+    cancel: async (conversation) => calls.signal(conversationIdOf(conversation), 'cancel'),
+  };
 }
 
 function approvalCalls(calls: ConversationCalls): Pick<Longshore, 'approve' | 'revokeAllowed'> {
@@ -230,6 +241,6 @@ function installationCalls(
     limits: createLimitCalls(store, by),
     memory: createMemoryCalls(store, by),
     schedules: createScheduleCalls(parts, by),
-    webhooks: createWebhookCalls(parts, by),
+    webhooks: createWebhookCalls({ ...parts, checkAgents: (ids) => checkAgents(parts.agents, ids) }, by),
   };
 }

@@ -81,10 +81,11 @@ async function endedTurn({ transcript }: Store, { conversationId, turnId = '', d
   return { turnId, outcome, ...(message !== undefined && { message }), reply, ...(cutOff && { cutOff }), ...outputIn(data, reply) };
 }
 
-/** The same, for a wait without an end. @throws CONVERSATION_CLOSED also when `signal` aborts before */
+/** The same, for a wait that ends with the client, whose `signal` aborts then. @throws CLIENT_CLOSED */
 export async function awaitTurn(store: Store, conversationId: string, options: { turnId: string | undefined; signal: AbortSignal }): Promise<EndedTurn> {
+  if (options.signal.aborted) throw failure('CLIENT_CLOSED', {});
   const turn = await endOfTurn(store, conversationId, options);
-  if (!turn) throw failure('CONVERSATION_CLOSED', { conversationId });
+  if (!turn) throw failure('CLIENT_CLOSED', {});
   return turn;
 }
 

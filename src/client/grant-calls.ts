@@ -2,6 +2,7 @@ import type { PermissionBound } from '../contracts/agent.ts';
 import type { AuditSource } from '../contracts/audit.ts';
 import { failure } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
+import { isOwnVariable } from '../platform/own-variables.ts';
 import { fromGrantRows, grantKeyOf, toGrantRows } from '../store/plugin-grants.ts';
 import type { Store } from '../store/store.ts';
 import { grantsOf } from './client-arguments.ts';
@@ -15,6 +16,7 @@ export function createGrantCalls(store: Pick<Store, 'plugins'>, get: Plugins['ge
       const state = await get(id);
       refuseServer(state);
       const permissions = wanted ?? askedBy(state);
+      refuseOwnVariables(permissions);
       await store.plugins.grant(state.id, permissions, by);
       return permissions;
     },
@@ -45,6 +47,14 @@ function askedBy({ id, reports }: PluginState): PermissionBound {
   const asked = fromGrantRows(said.flatMap((permissions: JsonObject) => toGrantRows(permissions as PermissionBound)));
   if (Object.keys(asked).length > 0) return asked;
   throw failure('INVALID_ARGUMENT', { what: `plugin "${id}"`, problem: 'it asks for no permission', fix: `See what it is: longshore plugins show ${id}` });
+}
+
+/** A grant of them would have no effect: a plugin that asks for them is refused. */
+function refuseOwnVariables({ env = [] }: PermissionBound): void {
+  const own = env.filter(isOwnVariable);
+  if (own.length === 0) return;
+  const problem = `${own.join(' and ')} ${own.length === 1 ? 'belongs' : 'belong'} to Longshore itself, and no plugin may have such variables`;
+  throw failure('INVALID_ARGUMENT', { what: 'permissions.env', problem, fix: 'Use a variable with another name, and set that for the worker' });
 }
 
 function refuseServer({ id, reports }: PluginState): void {

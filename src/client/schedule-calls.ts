@@ -12,7 +12,7 @@ import { failure, isFailure } from '../contracts/errors.ts';
 import { SCHEDULED_WORKFLOW } from '../contracts/schedule.ts';
 import type { Store } from '../store/store.ts';
 import { nameOf, scheduleNote, scheduleOptions } from './client-arguments.ts';
-import { makeSchedule, readSchedule } from './make-schedule.ts';
+import { isOurs, makeSchedule, readSchedule } from './make-schedule.ts';
 import { runOf } from './schedule-runs.ts';
 import type { Schedule, ScheduleRun, Schedules } from './types/schedule-types.ts';
 import { sealNote } from './temporal/sealed-note.ts';
@@ -33,10 +33,9 @@ type Change = { action: AuditAction } & Record<string, string>;
 export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events' | 'audit'> }, by: AuditSource): Schedules {
   const { store, temporal, taskQueue } = parts;
   const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
-  const isOurs = ({ action }: ScheduleDescription) => action.workflowType === SCHEDULED_WORKFLOW && action.taskQueue === taskQueue;
   const describe = async (client: Client, scheduleId: string) => {
     const described = await read(client.schedule.getHandle(scheduleId));
-    if (isOurs(described)) return described;
+    if (isOurs(described, taskQueue)) return described;
     throw failure('SCHEDULE_NOT_FOUND', { scheduleId });
   };
   /** Calls `work` with the handle of a schedule that exists and belongs to this installation. */

@@ -15,14 +15,14 @@ type AnyTiming = { [Name in 'cron' | 'timeZone']?: string } & { every?: string |
 /**
  * Converts the times to Temporal's form. Checks only what Temporal would accept, or refuse with a less helpful message; Temporal checks the rest.
  */
-export function scheduleSpecOf(timing: ScheduleTiming, nowMs: number): ScheduleSpec {
+export function scheduleSpecOf(timing: ScheduleTiming): ScheduleSpec {
   const { cron, timeZone, every, at }: AnyTiming = timing;
   const given = Object.entries({ cron, every, at }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
   if (given.length > 1) throw bad('timing', `${given.join(' and ')} are both given`, ONE_OF);
   if (cron !== undefined) return cronSpec(cron, timeZone);
   if (timeZone !== undefined) throw bad('timeZone', 'it has no effect without cron', 'Leave it out, or write the time as cron');
   if (every !== undefined) return { intervals: [{ every: atLeastAMinute('every', every) }] };
-  if (at !== undefined) return onceSpec(at, nowMs);
+  if (at !== undefined) return onceSpec(at);
   throw bad('timing', 'no time is given', ONE_OF);
 }
 
@@ -35,16 +35,28 @@ function cronSpec(cron: string, timeZone = 'UTC'): ScheduleSpec {
   return { cronExpressions: [`${text} # ${text}`], timezone: timeZone };
 }
 
-function onceSpec(given: string | Date, nowMs: number): ScheduleSpec {
+function onceSpec(given: string | Date): ScheduleSpec {
   const text = given instanceof Date ? (Number.isNaN(given.getTime()) ? 'Invalid Date' : given.toISOString()) : given;
   const at = new Date(text);
   if (!INSTANT.test(text) || Number.isNaN(at.getTime()) || !isDay(text.slice(0, 10)))
     throw bad('at', `"${text}" is no time`, 'Write it with its zone, such as 2027-01-31T09:00:00Z');
   at.setUTCMilliseconds(0);
-  if (at.getTime() <= nowMs) throw bad('at', `${at.toISOString()} is over`, 'Give a time in the future');
   const [year, month, dayOfMonth] = [at.getUTCFullYear(), MONTHS[at.getUTCMonth()] ?? 'JANUARY', at.getUTCDate()];
   const [hour, minute, second] = [at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()];
   return { calendars: [{ year, month, dayOfMonth, hour, minute, second, comment: at.toISOString() }] };
+}
+
+/** @throws INVALID_ARGUMENT for a single time that has come */
+export function checkIsAhead(timing: Schedule['timing'], nowMs: number): void {
+  if (timing.kind === 'at' && Date.parse(timing.at) <= nowMs) throw bad('at', `${timing.at} is over`, 'Give a time in the future');
+}
+
+/** The times of a new schedule, as `timingOf` will read them back. */
+export function timingOfNew({ cronExpressions = [], calendars = [], intervals = [], timezone }: ScheduleSpec): Schedule['timing'] {
+  const [interval] = intervals;
+  if (interval) return { kind: 'every', everyMs: Number(interval.every) };
+  const comment = cronExpressions[0]?.split(' # ')[1] ?? calendars[0]?.comment ?? '';
+  return timingOfText(comment, timezone);
 }
 
 /** `Date` reads the 31st of a shorter month as a day of the next month. */

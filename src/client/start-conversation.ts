@@ -162,10 +162,20 @@ function fairnessKeyOf(tenantId: string): string {
 }
 
 export async function findAgent(source: AgentSource, id: string): Promise<Agent> {
+  return agentIn(await source.load(), id, source);
+}
+
+/** @throws AGENT_NOT_FOUND for the first that does not exist */
+export async function checkAgents(source: AgentSource, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
   const agents = await source.load();
+  for (const id of ids) agentIn(agents, id, source);
+}
+
+function agentIn(agents: ReadonlyMap<string, Agent>, id: string, { directory }: Pick<AgentSource, 'directory'>): Agent {
   const agent = agents.get(id);
   if (agent) return agent;
-  throw failure('AGENT_NOT_FOUND', { agent: id, known: [...agents.keys()].toSorted().join(', ') || 'none', directory: source.directory });
+  throw failure('AGENT_NOT_FOUND', { agent: id, known: [...agents.keys()].toSorted().join(', ') || 'none', directory });
 }
 
 /** The conversation of a schedule's run has an id that can be guessed: who took it beforehand would keep the run, also of another tenant, from having one. */

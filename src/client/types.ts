@@ -167,7 +167,7 @@ export interface Chat extends AsyncDisposable, ChatAttachments, ChatCheckpoints,
   close(): Promise<void>;
 }
 
-/** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation. */
+/** The same operations for any conversation, by id. Disposing it ends its iterations and connections, never a conversation; calls then fail with `CLIENT_CLOSED`. */
 export interface Longshore
   extends
     AsyncDisposable,

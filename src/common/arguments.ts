@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { knownOptions } from './given/known-options.ts';
+import { isUnnamedUnion, worstIssue } from './given/meant-issue.ts';
 import { noJsonIn } from './given/no-json-in.ts';
 import { withoutUndefined } from './without-undefined.ts';
 import { failure } from '../contracts/errors.ts';
@@ -11,9 +12,7 @@ import { showValue } from './show-value.ts';
 export function read<T>(what: string, schema: z.ZodType<T>, value: unknown): T {
   const parsed = tryParse(what, schema, value);
   if ('data' in parsed) return parsed.data;
-  const { issues } = parsed;
-  // A misspelt option also counts as missing; the message has to name the misspelt key.
-  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  const issue = worstIssue(parsed.issues);
   const path = [what, ...(issue?.path ?? []).map(String)].join('.');
   if (issue?.code === 'unrecognized_keys') {
     const problem = `${shownKeys(issue.keys)} is no option`;
@@ -56,9 +55,17 @@ function fixOf(issue: z.core.$ZodIssue | undefined): string {
       return `Give ${TYPES[issue.expected] ?? issue.expected}`;
     case 'invalid_key':
       return fixOf(issue.issues[0]);
+    case 'invalid_union':
+      return fixOfUnion(issue);
     default:
       return upperFirst(issue?.message ?? 'give another');
   }
+}
+
+function fixOfUnion(issue: z.core.$ZodIssueInvalidUnion): string {
+  if (!isUnnamedUnion(issue)) return upperFirst(issue.message);
+  const [first = 'Give another value', ...others] = new Set(issue.errors.flatMap(([one]) => (one ? fixOf(one) : [])));
+  return [first, ...others.map((other) => other.replace(/^Give /, ''))].join(' or ');
 }
 
 const TYPES: Record<string, string> = {

@@ -20,6 +20,16 @@ export function parseDuration(text: string): number {
   throw failure('INVALID_ARGUMENT', { what: 'Duration', problem: `"${text}" is none`, fix: 'Write 30s, 10m, 24h or 7d' });
 }
 
+/** A day, or a time with its zone. `Date.parse` alone reads `7` as a month of 2001, and February 30th as a day of March. */
+const TIME = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+
+/** The time that a text names, or that was so long ago as the age it gives (`24h`), in milliseconds. NaN for another text. */
+export function parseTimeOrAge(text: string): number {
+  const age = duration.safeParse(text);
+  if (age.success) return Date.now() - age.data;
+  return TIME.safeParse(text).success ? Date.parse(text) : Number.NaN;
+}
+
 function millisecondsOf(text: string): number {
   const [, amount, unit = ''] = TEXT.exec(text) ?? [];
   return Number(amount) * (UNITS[unit] ?? 0);

@@ -3,6 +3,7 @@ import type { AcceptedMessage, AnswerCheck, ProposedCall } from './activities.ts
 import type { AllowedTool, KeptState, LiveSubAgent, PauseReason, QueuedMessage, TurnOutcome, Wake } from './conversation.ts';
 import type { ForkInput, ShownForks } from './forks/fork.ts';
 import type { ImportedFrom } from './imports/import.ts';
+import type { JsonObject } from './json.ts';
 import type { WaitsForPlace } from './places/turn-place.ts';
 import type { ShownPlan } from './plan/plan.ts';
 import type { ScheduledBy } from './schedule.ts';
@@ -100,6 +101,13 @@ export interface PauseWish {
   mode: 'step' | 'now';
 }
 
+/** A request from outside that has taken effect. */
+export interface RecentRequest {
+  requestId: string;
+  /** Absent for signals, which have none. */
+  result?: JsonObject;
+}
+
 /** State that one run of the workflow passes to the next. */
 export interface CarriedConversation extends KeptState {
   queue: QueuedMessage[];
@@ -107,6 +115,8 @@ export interface CarriedConversation extends KeptState {
   urgent?: number;
   /** Ids of the newest accepted messages, for deduplication across continue-as-new; at most 200. */
   recentMessages: { messageId: string; turnId: string }[];
+  /** The newest signals and updates that took effect, for the same purpose; at most 100, and absent when there are none. */
+  recentRequests?: RecentRequest[];
   wake?: Wake;
   contextWish?: ContextWish;
   paused?: PauseReason;

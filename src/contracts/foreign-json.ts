@@ -76,6 +76,38 @@ function endOfString(json: string, open: number): number {
   return json.length;
 }
 
+/** A cheap look at the whole text: most JSON has no such number. */
+const MAY_BE_INEXACT = /\d{16}|\d[eE]\+?\d{3}/;
+const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
+/** Whole numbers with fewer digits are exact. */
+const EXACT_DIGITS = 15;
+const MOST_SHOWN = 40;
+
+/**
+ * The first number that `JSON.parse` would change: a whole number whose digits would be others, or one that is too large. Other numbers with many digits are
+ * approximate by their nature. Undefined when there is none; the text may still be invalid JSON.
+ */
+export function inexactNumberIn(json: string): string | undefined {
+  if (!MAY_BE_INEXACT.test(json)) return undefined;
+  for (let at = 0; at < json.length; at += 1) {
+    if (json.charCodeAt(at) === QUOTE) at = endOfString(json, at);
+    NUMBER.lastIndex = at;
+    const [number = '', fraction, exponent] = NUMBER.exec(json) ?? [];
+    if (number === '') continue;
+    const isWhole = fraction === undefined && exponent === undefined;
+    const isKept = isWhole ? number.length <= EXACT_DIGITS || String(Number(number)) === number : Number.isFinite(Number(number));
+    if (!isKept) return number.length > MOST_SHOWN ? `${number.slice(0, MOST_SHOWN)}…` : number;
+    at += number.length - 1;
+  }
+  return undefined;
+}
+
+/** The same for a value that a library has parsed: whether a number in it may have had other digits. Of at most `MOST_NESTED` levels. */
+export function mayHaveLostDigits(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
+  return typeof value === 'object' && value !== null && Object.values(value).some(mayHaveLostDigits);
+}
+
 /**
  * Parses untrusted JSON.
  * @throws an Error that says what is wrong with it

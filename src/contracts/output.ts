@@ -1,4 +1,4 @@
-import { excessOf, parseForeign } from './foreign-json.ts';
+import { excessOf, inexactNumberIn, parseForeign } from './foreign-json.ts';
 import type { Json } from './json.ts';
 
 /** Characters of a JSON Schema that an answer has to fit. */
@@ -16,6 +16,8 @@ export function parseAnswer(text: string): { value: Json } | { problem: string }
   if (json.trim() === '') return { problem: 'it has no text, and no JSON value' };
   const excess = excessOf(json);
   if (excess !== undefined) return { problem: `its JSON ${excess}` };
+  const number = inexactNumberIn(json);
+  if (number !== undefined) return { problem: `its number ${number} would be rounded; write it as a string, if the schema takes one` };
   try {
     return { value: parseForeign(json) };
   } catch (error) {

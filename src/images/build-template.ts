@@ -7,6 +7,7 @@ import { readProgram } from '../platform/read-program.ts';
 import { mustRun, runCommand } from '../platform/run-command.ts';
 import { seccompProfile } from '../sandbox/engine/docker/seccomp/profile.ts';
 import { beginning, imageDefinition } from './image-definition.ts';
+import { namesOnTheWay, removeLeftovers } from './remove-leftovers.ts';
 import { templateImages } from './template-images.ts';
 import type { Template, TemplateBuild } from '../definitions/templates/template.ts';
 
@@ -25,7 +26,7 @@ const PROBE = readProgram(import.meta.url, 'programs/find-missing.sh');
 
 /**
  * Builds a template's image unless it exists. `nothing`: the template has no image to build. After a build, removes the images of its earlier definitions that
- * no container uses.
+ * no container uses, and what killed builds have left.
  */
 export async function buildTemplate(template: Template, options: BuildOptions): Promise<'present' | 'built' | 'nothing'> {
   const { name, build } = template;
@@ -35,27 +36,42 @@ export async function buildTemplate(template: Template, options: BuildOptions): 
     return 'nothing';
   }
   if (!options.force && (await isThere(image))) return 'present';
-  return await withLock(userLock(`template-${name}.lock`), async () => {
-    if (!options.force && (await isThere(image))) return 'present';
-    options.log(`building ${image}`);
-    options.signal?.throwIfAborted();
+  const work = () => buildUnderLock({ name, image, build }, options);
+  return await withLock(userLock(`template-${name}.lock`), work, options.signal);
+}
+
+interface Wanted {
+  name: string;
+  image: string;
+  build: TemplateBuild;
+}
+
+async function buildUnderLock({ name, image, build }: Wanted, options: BuildOptions): Promise<'present' | 'built'> {
+  if (!options.force && (await isThere(image))) return 'present';
+  options.log(`building ${image}`);
+  options.signal?.throwIfAborted();
+  try {
     await make({ name, image, build }, options);
-    for (const { image: other } of await templateImages(name)) {
-      // The engine refuses to remove an image that a container uses.
-      if (other !== image) await runCommand('docker', ['image', 'rm', other]);
-    }
-    return 'built';
-  });
+  } catch (error) {
+    // Workers in containers of their own share the engine and no lock: another one may have built it, and removed what both make on the way.
+    if (options.force || options.signal?.aborted || !(await isThere(image))) throw error;
+    return 'present';
+  }
+  for (const { image: other } of await templateImages(name)) {
+    // The engine refuses to remove an image that a container uses.
+    if (other !== image) await runCommand('docker', ['image', 'rm', other]);
+  }
+  await removeLeftovers(name);
+  return 'built';
 }
 
 async function isThere(image: string): Promise<boolean> {
   return (await runCommand('docker', ['image', 'inspect', image])).code === 0;
 }
 
-async function make({ name, image, build }: { name: string; image: string; build: TemplateBuild }, options: BuildOptions): Promise<void> {
+async function make({ name, image, build }: Wanted, options: BuildOptions): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'longshore-template-'));
-  // Names of intermediate images, removed afterwards. The final image keeps their layers.
-  const [marked, own] = [`${image}-base`, `${image}-own`];
+  const { marked, own } = namesOnTheWay(image);
   const write = (lines: string) => writeFile(join(directory, 'Dockerfile'), lines);
   try {
     if (build.dockerfile !== undefined) {

@@ -1,5 +1,6 @@
 import { failure } from '../contracts/errors.ts';
 import { mustRun } from '../platform/run-command.ts';
+import { removeLeftovers } from './remove-leftovers.ts';
 import { containersFrom, templateImages } from './template-images.ts';
 
 /**
@@ -12,7 +13,9 @@ export async function removeTemplate(template: string, { force }: { force: boole
   for (const image of images) for (const name of await containersFrom(image)) users.add(name);
   if (users.size > 0 && !force) throw failure('TEMPLATE_IN_USE', { template, users: [...users].join(', ') });
   for (const image of images) {
-    await mustRun(`Removing ${image}`, 'docker', ['image', 'rm', '--force', image], { fix: 'Remove the cause and try again' });
+    // Without it, the engine refuses where a container was made of the image since.
+    await mustRun(`Removing ${image}`, 'docker', ['image', 'rm', ...(force ? ['--force'] : []), image], { fix: 'Remove the cause and try again' });
   }
+  await removeLeftovers(template);
   return images;
 }

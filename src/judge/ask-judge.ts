@@ -2,7 +2,7 @@ import { anySignal } from '../common/any-signal.ts';
 import { modelName } from '../common/model-name.ts';
 import type { Verdict } from '../contracts/judging.ts';
 import type { Agent, Judge } from '../contracts/agent.ts';
-import { saidIn } from '../contracts/transcript.ts';
+import { saidIn, type CutOff } from '../contracts/transcript.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { Models } from '../models/create-models.ts';
 import { instructionsFor, questionAbout, tooLarge, type CallToJudge } from './judge-request.ts';
@@ -30,6 +30,7 @@ export interface Question {
 const PATIENCE_MS = 30_000;
 /** Models that think before they answer need some for that. */
 const MOST_TOKENS = 4_096;
+const CUT: Record<CutOff, string> = { length: 'at its limit of tokens', 'content-filter': "by the provider's content filter" };
 /** The judge of each agent as an agent: models are made and kept by agents. */
 const asAgents = new WeakMap<Judge, Agent>();
 
@@ -62,10 +63,14 @@ export async function askJudge({ models, agent, judge, call, priceRequired = fal
       return undefined;
     });
   if (!answer) return handOver(`The judge has not answered within ${PATIENCE_MS / 1000} s.`);
-  return { ...readVerdict(saidIn({ role: 'assistant', parts: answer.parts }), judge.minConfidence), model: name, usage: answer.usage };
+  const { parts, cutOff, usage } = answer;
+  const verdict = cutOff
+    ? handOver(`The judge gave no verdict: its answer was cut off ${CUT[cutOff]}`)
+    : readVerdict(saidIn({ role: 'assistant', parts }), judge.minConfidence);
+  return { ...verdict, model: name, usage };
 }
 
-function agentOf(judge: Judge, agent: Agent): Agent {
+function agentOf(judge: Judge, { context: _ofItsOwnModel, ...agent }: Agent): Agent {
   const known = asAgents.get(judge) ?? { ...agent, model: judge.model, modelOptions: judge.modelOptions };
   asAgents.set(judge, known);
   return known;

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { failure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
@@ -42,7 +42,7 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
     },
   };
   const server = createServer({ headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS }, (request, response) => {
-    const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;
+    const route = isRead(request) ? routes[pathOf(request)] : undefined;
     const answer = route?.(response) ?? refuse(response);
     answer.catch((error: unknown) => {
       log.warn({ err: error }, 'metrics could not be collected');
@@ -66,6 +66,16 @@ export async function serveMetrics({ address, metrics, store, plugins, log }: Se
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** Probes ask with HEAD; Node.js leaves the body out then. */
+function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** Prometheus adds the parameters of its job to the address. */
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? '';
 }
 
 /** Idle connections could use up the worker's file descriptors and lock out Prometheus: when there are too many, the oldest one is closed. */

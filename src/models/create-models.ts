@@ -9,6 +9,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { Logger } from '../platform/log.ts';
 import { anthropicEdits, clearedByAnthropic } from './anthropic-edits.ts';
+import { fetchWithin } from './fetch-within.ts';
 import type { LanguageModelOfProvider } from './measured-arguments.ts';
 import { modelName } from '../common/model-name.ts';
 import type { Model } from './model.ts';
@@ -53,7 +54,7 @@ const PROVIDERS: Record<string, Provider> = {
     documents: [PDF],
     // A conversation may stay open for longer than the provider keeps answers, so it must not refer to answers that the provider stores.
     traits: { optionsKey: 'openai', mediaInToolResults: true, defaults: { store: false, strictJsonSchema: false }, takesOutput: true },
-    connect: (name, { apiKey, baseUrl }) => createOpenAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
+    connect: (name, { apiKey, baseUrl }) => createOpenAI({ apiKey, fetch: fetchWithin, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
   anthropic: {
     variable: 'ANTHROPIC_API_KEY',
@@ -66,14 +67,14 @@ const PROVIDERS: Record<string, Provider> = {
       contextEdits: anthropicEdits,
       clearedTokens: clearedByAnthropic,
     },
-    connect: (name, { apiKey, baseUrl }) => createAnthropic({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
+    connect: (name, { apiKey, baseUrl }) => createAnthropic({ apiKey, fetch: fetchWithin, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
   google: {
     variable: 'GOOGLE_GENERATIVE_AI_API_KEY',
     keyRequired: true,
     documents: [PDF],
     traits: { optionsKey: 'google', mediaInToolResults: true },
-    connect: (name, { apiKey, baseUrl }) => createGoogleGenerativeAI({ apiKey, ...(baseUrl && { baseURL: baseUrl }) })(name),
+    connect: (name, { apiKey, baseUrl }) => createGoogleGenerativeAI({ apiKey, fetch: fetchWithin, ...(baseUrl && { baseURL: baseUrl }) })(name),
   },
   'openai-compatible': {
     variable: 'OPENAI_COMPATIBLE_API_KEY',
@@ -81,7 +82,9 @@ const PROVIDERS: Record<string, Provider> = {
     documents: [],
     traits: { optionsKey: 'openaiCompatible', mediaInToolResults: false },
     connect: (name, { apiKey, baseUrl }) =>
-      createOpenAICompatible({ name: 'openaiCompatible', baseURL: baseUrl ?? '', includeUsage: true, ...(apiKey && { apiKey }) }).chatModel(name),
+      createOpenAICompatible({ name: 'openaiCompatible', baseURL: baseUrl ?? '', includeUsage: true, fetch: fetchWithin, ...(apiKey && { apiKey }) }).chatModel(
+        name,
+      ),
   },
 };
 
@@ -168,7 +171,16 @@ function takenBy(model: string, { documents }: Provider, images: unknown = true)
 
 function checkBaseUrl(model: string, prefix: string, baseUrl: unknown): string | undefined {
   if (baseUrl === undefined && prefix !== 'openai-compatible') return undefined;
-  if (typeof baseUrl === 'string' && URL.canParse(baseUrl) && /^https?:/.test(baseUrl)) return baseUrl.replace(/\/+$/, '');
+  if (typeof baseUrl === 'string' && URL.canParse(baseUrl) && /^https?:/i.test(baseUrl)) {
+    const { username, password } = new URL(baseUrl);
+    if (username === '' && password === '') return baseUrl.replace(/\/+$/, '');
+    // No request can be made of it, and the error of each attempt would show the password.
+    throw failure('MODEL_NOT_SUPPORTED', {
+      model,
+      problem: 'modelOptions.baseUrl has a name or a password in it',
+      fix: 'Leave it out, and set modelOptions.headers: { Authorization: "Basic …" }, or the variable of the key',
+    });
+  }
   throw failure('MODEL_NOT_SUPPORTED', {
     model,
     problem: baseUrl === undefined ? 'modelOptions.baseUrl is missing' : `modelOptions.baseUrl ${JSON.stringify(baseUrl)} is not an http(s) URL`,

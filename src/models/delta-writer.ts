@@ -3,6 +3,8 @@ import type { ModelDelta } from './model.ts';
 
 /** Milliseconds in which deltas are collected before they are written: fast models send hundreds a second. */
 const GATHER_MS = 50;
+/** The first unit of a character that has two. */
+const HALF = /[\uD800-\uDBFF]$/;
 
 export interface DeltaWriter {
   add: (delta: ModelDelta) => void;
@@ -26,6 +28,22 @@ export function createDeltaWriter(append: (events: NewEvent[]) => Promise<void>,
     return deltas.map((delta) => ({ ...stamp, type: `${delta.type}.delta` as const, data: { text: delta.text } }));
   }
 
+  /** Half a character at the end waits for its other half, which Postgres could not keep by itself either. */
+  function half(): ModelDelta | undefined {
+    const last = gathered.at(-1);
+    if (!last || !HALF.test(last.text)) return undefined;
+    const rest = { ...last, text: last.text.slice(-1) };
+    last.text = last.text.slice(0, -1);
+    if (last.text === '') gathered.pop();
+    return rest;
+  }
+
+  function writeMost(): void {
+    const rest = half();
+    void write();
+    if (rest) gathered.push(rest);
+  }
+
   function write(): Promise<void> {
     const events = take();
     if (events.length > 0) writing = writing.then(() => append(events));
@@ -39,7 +57,7 @@ export function createDeltaWriter(append: (events: NewEvent[]) => Promise<void>,
       const last = gathered.at(-1);
       if (last?.type === delta.type) last.text += delta.text;
       else gathered.push({ ...delta });
-      timer ??= setTimeout(() => void write(), GATHER_MS);
+      timer ??= setTimeout(writeMost, GATHER_MS);
     },
     flush: write,
     async rest() {

@@ -131,5 +131,5 @@ function nameOf(part: ContentPart): string {
 
 /** A tool that the agent no longer has still needs a name the provider accepts. */
 function aliasOf(tool: string, tools: ModelTool[]): string {
-  return tools.find((known) => known.tool === tool)?.name ?? tool.replaceAll(/[^\w-]/g, '_').slice(0, 64);
+  return tools.find((known) => known.tool === tool)?.name ?? (tool.replaceAll(/[^\w-]/g, '_').slice(0, 64) || '_');
 }

@@ -4,8 +4,8 @@ import { cutMiddle } from '../contracts/visible-text.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
-/** Errors of the library before anything was sent: the same request will never be accepted. */
-const REFUSED_BY_LIBRARY = new Set(['AI_InvalidPromptError', 'AI_InvalidArgumentError', 'AI_UnsupportedFunctionalityError', 'AI_TypeValidationError']);
+/** Errors of the library before anything was sent: the same request will never be accepted. `AI_TypeValidationError` is not one: what it is about came from the provider. */
+const REFUSED_BY_LIBRARY = new Set(['AI_InvalidPromptError', 'AI_InvalidArgumentError', 'AI_UnsupportedFunctionalityError']);
 
 /** Translates an error of a provider or its library; the key never appears in the message. */
 export function toModelFailure(error: unknown, traits: Pick<ProviderTraits, 'model' | 'variable'>, secret: string): LongshoreError {
@@ -63,8 +63,9 @@ function classifyStatus(status: number | undefined): 'auth' | 'bad-request' | 'r
 }
 
 function readRetryAfter(headers: Record<string, string>): number | undefined {
-  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN);
-  const given = headers['retry-after'];
+  // `||`: an empty header says nothing, and would be read as 0.
+  const milliseconds = Number(headers['retry-after-ms']?.trim() || Number.NaN);
+  const given = headers['retry-after']?.trim() || undefined;
   const seconds = Number(given ?? Number.NaN);
   const atDate = given === undefined ? Number.NaN : Date.parse(given) - Date.now();
   const wait = [milliseconds, seconds * 1000, atDate].find((value) => Number.isFinite(value) && value >= 0);

@@ -16,6 +16,8 @@ const CALL_SETTINGS = new Set(['temperature', 'maxOutputTokens', 'topP', 'topK',
 const SILENCE_MS = 300_000;
 /** Of one call; far more than any has. */
 const MOST_TOKENS = 1_000_000_000;
+/** Of an answer; far more than any has, and what a worker can keep. */
+const MOST_CHARACTERS = 10_000_000;
 
 /** A model behind a provider's API. The caller retries: each `answer` makes one request. */
 export function createProviderModel(settings: { languageModel: LanguageModelOfProvider; traits: ProviderTraits; options: JsonObject; secret: string }): Model {
@@ -26,25 +28,28 @@ export function createProviderModel(settings: { languageModel: LanguageModelOfPr
   return {
     async answer(request, onDelta) {
       const silence = watchSilence();
-      const excesses = new Map<string, string>();
+      const failed = new AbortController();
+      const problems = new Map<string, string>();
       try {
         const { fullStream } = streamText({
           ...callSettings,
           ...limitedAnswer(callSettings, request),
           model: withOutput(
-            withWellFormedText(withMeasuredArguments(languageModel, (toolCallId, excess) => excesses.set(toolCallId, excess))),
+            withWellFormedText(withMeasuredArguments(languageModel, (toolCallId, problem) => problems.set(toolCallId, problem))),
             traits.takesOutput ? request.output : undefined,
           ),
           ...toMessages({ ...request, shown: await withMedia(request, traits.takes) }, traits),
           tools: toToolSet(request.tools),
           providerOptions,
           maxRetries: 0,
-          abortSignal: anySignal([request.signal, silence.signal]),
+          abortSignal: anySignal([request.signal, silence.signal, failed.signal]),
           // Errors arrive in the stream; by default the library prints them as well.
           onError: () => undefined,
         });
-        return await collect(fullStream, new AnswerBuilder({ tools: request.tools, onDelta, excesses, clearedTokens: traits.clearedTokens }), silence.heard);
+        return await collect(fullStream, new AnswerBuilder({ tools: request.tools, onDelta, problems, clearedTokens: traits.clearedTokens }), silence.heard);
       } catch (error) {
+        // The provider may go on after an error within its answer, and would be read, and paid, to the end.
+        failed.abort(error);
         if (request.signal.aborted) throw request.signal.reason;
         throw toModelFailure(silence.signal.aborted ? silence.signal.reason : error, traits, secret);
       } finally {
@@ -70,11 +75,20 @@ function toToolSet(tools: ModelTool[]): ToolSet {
 }
 
 async function collect(stream: AsyncIterable<TextStreamPart<ToolSet>>, answer: AnswerBuilder, heard: () => void): Promise<ModelAnswer> {
+  let characters = 0;
   for await (const part of stream) {
     heard();
+    characters += lengthOf(part);
+    if (characters > MOST_CHARACTERS) throw new Error(`the answer has more than ${MOST_CHARACTERS} characters`);
     answer.add(part);
   }
   return answer.finish();
+}
+
+/** Arguments come in pieces, before their call does. */
+function lengthOf(part: TextStreamPart<ToolSet>): number {
+  if (part.type === 'tool-input-delta') return part.delta.length;
+  return part.type === 'text-delta' || part.type === 'reasoning-delta' ? part.text.length : 0;
 }
 
 type SpokenPart = Exclude<AssistantPart, { type: 'tool-call' }>;
@@ -82,7 +96,7 @@ type SpokenPart = Exclude<AssistantPart, { type: 'tool-call' }>;
 interface AnswerParts {
   tools: ModelTool[];
   onDelta: (delta: ModelDelta) => void;
-  excesses: ReadonlyMap<string, string>;
+  problems: ReadonlyMap<string, string>;
   clearedTokens: ProviderTraits['clearedTokens'];
 }
 
@@ -91,18 +105,19 @@ class AnswerBuilder {
   readonly #tools: ModelTool[];
   readonly #onDelta: (delta: ModelDelta) => void;
   /** Why arguments were not parsed, by the provider's id of the call. */
-  readonly #excesses: ReadonlyMap<string, string>;
+  readonly #problems: ReadonlyMap<string, string>;
   readonly #parts: AssistantPart[] = [];
   readonly #open = new Map<string, SpokenPart>();
+  readonly #called = new Set<string>();
   readonly #clearedTokens: ProviderTraits['clearedTokens'];
   #cleared: number | undefined;
   #end: { reason: FinishReason; raw: string | undefined; usage: LanguageModelUsage } | undefined;
 
-  constructor({ tools, onDelta, excesses, clearedTokens }: AnswerParts) {
+  constructor({ tools, onDelta, problems, clearedTokens }: AnswerParts) {
     this.#tools = tools;
     this.#clearedTokens = clearedTokens;
     this.#onDelta = onDelta;
-    this.#excesses = excesses;
+    this.#problems = problems;
   }
 
   add(part: TextStreamPart<ToolSet>): void {
@@ -132,8 +147,9 @@ class AnswerBuilder {
   finish(): ModelAnswer {
     // The library ends a stream that has broken off like any other, without a reason of the provider.
     if (!this.#end || (this.#end.reason === 'other' && this.#end.raw === undefined)) throw new Error('the answer was cut off');
-    const { reason, usage } = this.#end;
-    if (reason === 'error') throw new Error('the provider ended the answer with an error');
+    const { reason, raw, usage } = this.#end;
+    // Some gateways write the word that the library has for it.
+    if (reason === 'error' || raw === 'error') throw new Error('the provider ended the answer with an error');
     if (reason === 'content-filter' && this.#parts.length === 0)
       throw Object.assign(new Error('the content filter of the provider removed the answer'), { code: 'content_filter' });
     if (reason === 'length') this.#refuseUnfinishedCall();
@@ -164,9 +180,12 @@ class AnswerBuilder {
 
   #addCall(part: TextStreamPart<ToolSet> & { type: 'tool-call' }): void {
     const { providerMetadata } = part;
-    const excess = this.#excesses.get(part.toolCallId);
     const input: unknown = part.input;
-    const unreadable = excess === undefined ? problemOf(input) : `The arguments have JSON that ${excess}. Give a smaller value, or pass the path of a file`;
+    // A provider that sends an event twice has not made two calls. Where all calls of an answer have one id, the library gives them others.
+    const same = JSON.stringify([part.toolCallId, part.toolName, input]);
+    if (this.#called.has(same)) return;
+    this.#called.add(same);
+    const unreadable = this.#problems.get(part.toolCallId) ?? problemOf(input);
     this.#parts.push({
       type: 'tool-call',
       callId: '',
@@ -181,14 +200,15 @@ class AnswerBuilder {
 function usageOf({ inputTokens, outputTokens, inputTokenDetails }: LanguageModelUsage): Pick<ModelAnswer, 'usage' | 'isUnmeasured'> {
   // Some of the library's providers leave the details out.
   const { cacheReadTokens, cacheWriteTokens } = (inputTokenDetails as LanguageModelUsage['inputTokenDetails'] | undefined) ?? {};
+  const used = { inputTokens: tokens(inputTokens), outputTokens: tokens(outputTokens) };
   return {
     usage: {
-      inputTokens: tokens(inputTokens),
-      outputTokens: tokens(outputTokens),
+      ...used,
       ...(cacheReadTokens !== undefined && { cacheReadTokens: tokens(cacheReadTokens) }),
       ...(cacheWriteTokens !== undefined && { cacheWriteTokens: tokens(cacheWriteTokens) }),
     },
-    ...(inputTokens === undefined && outputTokens === undefined && { isUnmeasured: true }),
+    // Every prompt has tokens: without any, what was used is not known, whatever was written in its place.
+    ...(used.inputTokens + used.outputTokens === 0 && { isUnmeasured: true }),
   };
 }
 

@@ -109,8 +109,11 @@ async function resolveBySystem(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
+/** The parser also takes short forms and octal digits: it reads 10/8 as 0.0.0.10/8, and with that 0.0.0.0, which is this machine. */
 function parseRange(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  if (text.includes('/')) return ipaddr.parseCIDR(text);
+  const base = text.replace(/\/\d+$/, '');
+  if (isIP(base) === 0 || base.includes('%')) throw new Error(`"${text}" is neither an address nor a range`);
+  if (base !== text) return ipaddr.parseCIDR(text);
   const address = ipaddr.parse(text);
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }

@@ -37,6 +37,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** These headers choose the server behind a shared address, the framing or a proxy; a caller must not choose them. */
 const REFUSED_HEADERS = /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|proxy-.*)$/;
 const CREDENTIAL_HEADERS = ['authorization', 'cookie'];
+const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-location'];
 
 interface Hop {
   url: URL;
@@ -162,9 +163,9 @@ function nextHop(from: Hop, status: number, location: string): Hop {
   if (from.url.protocol === 'https:' && url.protocol !== 'https:') throw refused(url.href, `a redirect from ${from.url.origin} leaves https`);
   const headers = new Headers(from.headers);
   if (url.origin !== from.url.origin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
-  const keeps = status === 307 || status === 308 || from.method === 'GET' || from.method === 'HEAD';
-  if (keeps) return { ...from, url, headers };
-  headers.delete('content-type');
+  const becomesGet = status === 303 ? from.method !== 'GET' && from.method !== 'HEAD' : (status === 301 || status === 302) && from.method === 'POST';
+  if (!becomesGet) return { ...from, url, headers };
+  for (const name of BODY_HEADERS) headers.delete(name);
   return { url, method: 'GET', headers, body: undefined };
 }
 

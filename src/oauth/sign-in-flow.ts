@@ -1,14 +1,16 @@
-import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
+import { exchangeAuthorization, startAuthorization, type OAuthClientInformationMixed } from '@modelcontextprotocol/client';
 import { randomBytes } from 'node:crypto';
 import { failure } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { SignIn, SignInRows } from '../store/sign-ins/sign-ins.ts';
+import { askForTokens } from './ask-for-tokens.ts';
 import { checkEndpoint } from './check-endpoint.ts';
-import { isOfClient, PATHS, placeOfClient } from './client-of-users.ts';
+import { clientOfUsers, isOfClient, PATHS, placeOfClient } from './client-of-users.ts';
 import type { Authorization } from './find-authorization.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { problemWords } from './problem-words.ts';
+import { newTokens } from './renew-tokens.ts';
 import type { PreparedSignIn } from './sign-in-needed.ts';
-import { newTokens } from './user-tokens.ts';
 
 interface Parts {
   rows: SignInRows;
@@ -43,15 +45,12 @@ export function preparedIn({ secret }: Pick<SignIn, 'secret'>): PreparedSignIn {
 /**
  * Sends a browser to the authorization server. Its state is good once, for this browser, which a cookie knows again, and for a short time.
  * @param browser the name of the cookie, and the one that the browser has already
- * @throws an Error that says why the address is not one to send a person to
+ * @throws an Error that says why the address is not one to send a person to, SignInFailed
  */
-export async function setOut(
-  { rows }: Pick<Parts, 'rows'>,
-  signIn: SignIn,
-  { name, known }: { name: string; known: string },
-): Promise<{ location: string; cookie: string }> {
-  const { authorization, client, scope, publicUrl } = preparedIn(signIn);
+export async function setOut(parts: Parts, signIn: SignIn, { name, known }: { name: string; known: string }): Promise<{ location: string; cookie: string }> {
+  const { authorization, scope, publicUrl } = preparedIn(signIn);
   const { authorizationServerUrl, authorizationServerMetadata: metadata, resource } = authorization;
+  const client = await clientNow(parts, signIn);
   const [state, isKnown] = [randomText(), known.startsWith(`${name}=`) && RANDOM.test(known.slice(name.length + 1))];
   // A browser with several sign-ins at a time has one cookie for all of them.
   const cookie = isKnown ? known : `${name}=${randomText()}`;
@@ -64,34 +63,50 @@ export async function setOut(
     ...(resource !== undefined && { resource }),
   });
   const { href } = checkEndpoint(authorizationUrl.href, new URL(signIn.url));
-  await rows.setOut(signIn.signInId, { state, browser: cookie, verifier: codeVerifier, ttlMs: WAY_MS });
+  const way = { state, browser: cookie, verifier: codeVerifier, client: client as unknown as JsonObject, ttlMs: WAY_MS };
+  await parts.rows.setOut(signIn.signInId, way);
   return { location: href, cookie };
 }
 
+/** The client as which the browser goes there. A registration that has ended since, or that the authorization server does not know any more, is replaced. @throws SignInFailed */
+async function clientNow({ rows, allowAddresses }: Parts, signIn: SignIn): Promise<OAuthClientInformationMixed> {
+  const { client, namedIssuer, scope, ...prepared } = preparedIn(signIn);
+  if (!('redirect_uris' in client)) return client;
+  const { tenantId, server: name, url } = signIn;
+  const server = { name, url, ...(namedIssuer !== undefined && { issuer: namedIssuer }) };
+  const fetchFn = createOAuthFetch(server, allowAddresses);
+  return clientOfUsers({ ...prepared, server, tenantId, scope, rows: rows.clients, fetchFn }).catch((error: unknown) => {
+    // oxlint-disable-next-line eslint/preserve-caught-error -- the cause may repeat what was sent
+    throw new SignInFailed(problemWords(error));
+  });
+}
+
 /**
- * Takes the code with which a browser comes back, exchanges it and keeps the tokens. Returns the calls that waited for it.
+ * Takes the code with which a browser comes back, exchanges it and keeps the tokens. `waiting`: the calls that waited for it, and the one of `signIn` only if it has not
+ * ended meanwhile.
  * @throws LINK_ENDED for a state that is not this browser's, or is used; SignInFailed when the authorization server gives no tokens
  */
-export async function comeBack(parts: Parts, given: Return, cookie: string): Promise<SignIn[]> {
+export async function comeBack(parts: Parts, given: Return, cookie: string): Promise<{ signIn: SignIn; waiting: SignIn[] }> {
   const back = await parts.rows.comeBack(given.state, cookie);
   if (!back) throw failure('LINK_ENDED', { problem: 'was used already, has expired, or was begun in another browser' });
   const { signIn, verifier } = back;
   const { tenantId, userId, server, url } = signIn;
-  const { authorization, client, scope, namedIssuer, publicUrl } = preparedIn(signIn);
+  const { authorization, scope, namedIssuer, publicUrl } = preparedIn(signIn);
+  const client = (back.client as unknown as OAuthClientInformationMixed | undefined) ?? preparedIn(signIn).client;
   const { authorizationServerUrl: issuer, authorizationServerMetadata: metadata, resource } = authorization;
   try {
     const code = codeIn(given, authorization);
     const fetchFn = createOAuthFetch({ url, ...(namedIssuer !== undefined && { issuer: namedIssuer }) }, parts.allowAddresses);
-    const tokens = await exchangeAuthorization(issuer, {
+    const exchange = {
       clientInformation: client,
       authorizationCode: code,
       ...(given.issuer !== undefined && { iss: given.issuer }),
       codeVerifier: verifier,
       redirectUri: `${publicUrl}${PATHS.callback}`,
-      fetchFn,
       ...(metadata && { metadata }),
       ...(resource !== undefined && { resource }),
-    });
+    };
+    const tokens = await askForTokens(fetchFn, (asking) => exchangeAuthorization(issuer, { ...exchange, fetchFn: asking }));
     await parts.rows.tokens.put({ tenantId, userId, server }, newTokens(url, issuer, tokens, client, scope));
   } catch (error) {
     const place = placeOfClient({ server: { name: server }, tenantId, publicUrl, issuer });
@@ -99,7 +114,7 @@ export async function comeBack(parts: Parts, given: Return, cookie: string): Pro
     // oxlint-disable-next-line eslint/preserve-caught-error -- the cause may repeat what was sent
     throw new SignInFailed(problemWords(error));
   }
-  return parts.rows.finish({ tenantId, userId, server, url });
+  return { signIn, waiting: await parts.rows.finish({ tenantId, userId, server, url }) };
 }
 
 /** @throws an Error when it comes from another authorization server, or has no code */

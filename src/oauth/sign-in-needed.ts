@@ -15,11 +15,16 @@ export interface PreparedSignIn {
 /** A server refuses a request until a user has signed in, or has allowed more. */
 export class SignInNeeded extends Error {
   override readonly name = 'SignInNeeded';
-  readonly prepared: PreparedSignIn;
+  /** Loggers write the other fields of an error. */
+  readonly #prepared: PreparedSignIn;
 
   constructor(prepared: PreparedSignIn) {
     super('the user has to sign in first');
-    this.prepared = prepared;
+    this.#prepared = prepared;
+  }
+
+  get prepared(): PreparedSignIn {
+    return this.#prepared;
   }
 }
 

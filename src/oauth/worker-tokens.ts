@@ -1,4 +1,5 @@
 import { ClientCredentialsProvider, fetchToken, PrivateKeyJwtProvider, type OAuthClientProvider } from '@modelcontextprotocol/client';
+import { askForTokens } from './ask-for-tokens.ts';
 import type { TokenSource } from './authorized-fetch.ts';
 import { chooseScope } from './choose-scope.ts';
 import { findAuthorization, isSameIssuer } from './find-authorization.ts';
@@ -57,13 +58,10 @@ export function createWorkerTokens({ server, credentials, allowAddresses }: Part
       const { authorizationServerUrl, authorizationServerMetadata: metadata, resource } = authorization;
       const scope = chooseScope(server, challenge, authorization, granted);
       const provider = providerOf(credentials, server.issuer, scope);
-      const given = { fetchFn, ...(metadata && { metadata }), ...(resource !== undefined && { resource }) };
+      const given = { ...(metadata && { metadata }), ...(resource !== undefined && { resource }) };
       // Both names are of the same server; the library compares them, too.
-      const { access_token: issued } = await fetchToken(
-        provider,
-        isSameIssuer(server.issuer, authorizationServerUrl) ? server.issuer : authorizationServerUrl,
-        given,
-      );
+      const issuer = isSameIssuer(server.issuer, authorizationServerUrl) ? server.issuer : authorizationServerUrl;
+      const { access_token: issued } = await askForTokens(fetchFn, (asking) => fetchToken(provider, issuer, { ...given, fetchFn: asking }));
       return { token: issued, scope: scope ?? '' };
     } catch (error) {
       // oxlint-disable-next-line eslint/preserve-caught-error -- the cause may repeat what was sent

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { DATABASE_ADDRESS, isDatabaseAddress } from './database-address.ts';
 import { duration } from '../common/duration.ts';
 import { failure } from '../contracts/errors.ts';
+import { isHostAndPort } from '../common/host-and-port.ts';
 import { readMemoryShare } from './read-memory-share.ts';
 import { readLimits } from './read-limits.ts';
 import { readEncryptionKeys } from './encryption-keys.ts';
@@ -110,10 +111,7 @@ const schema = z.object({
   /** Addresses and CIDR ranges, separated by commas. Sandboxes may reach them although they are not public, if their egress list names the host. */
   LONGSHORE_EGRESS_ADDRESSES: text.optional(),
   /** Where a worker serves `/metrics` and `/healthz`, `host:port`. Without it the worker does not serve them. */
-  LONGSHORE_METRICS_ADDRESS: z
-    .string()
-    .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:9464')
-    .optional(),
+  LONGSHORE_METRICS_ADDRESS: text.refine(isHostAndPort, 'write host:port, such as 127.0.0.1:9464').optional(),
   /** Address of a collector that takes OTLP over HTTP. Without it, nothing is traced. Headers and the like have variables of OpenTelemetry's own. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
@@ -122,15 +120,9 @@ const schema = z.object({
   /** The part of the turns that is traced, 0 to 1. */
   LONGSHORE_TRACE_RATIO: z.coerce.number().min(0).max(1).default(1),
   /** Where a worker serves the sandboxes of its host to `longshore serve`, `host:port`; port 0 is any free one. */
-  LONGSHORE_HOST_ADDRESS: z
-    .string()
-    .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:0')
-    .default('127.0.0.1:0'),
+  LONGSHORE_HOST_ADDRESS: text.refine(isHostAndPort, 'write host:port, such as 127.0.0.1:0').default('127.0.0.1:0'),
   /** Where `longshore serve` serves the HTTP API, `host:port`. */
-  LONGSHORE_API_ADDRESS: z
-    .string()
-    .regex(/^.+:\d{1,5}$/, 'write host:port, such as 127.0.0.1:8280')
-    .default('127.0.0.1:8280'),
+  LONGSHORE_API_ADDRESS: text.refine(isHostAndPort, 'write host:port, such as 127.0.0.1:8280').default('127.0.0.1:8280'),
   /** What each tenant may use, where operators set nothing else for it: `requestsPerMinute=600,runningTurns=20`. Workers read `runningTurns`, the HTTP API the others. */
   LONGSHORE_LIMITS: text
     .default('streams=100')

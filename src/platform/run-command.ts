@@ -9,12 +9,18 @@ export interface CommandOutcome {
   code: number;
   stdout: string;
   stderr: string;
+  /** The signal of another process, or of the system, that has ended it. */
+  killedBy?: NodeJS.Signals;
+  /** It was ended since it wrote more than `mostOutput`, of which the rest is left out. */
+  isCut?: true;
 }
 
 export interface CommandOptions {
   cwd?: string;
   env?: Record<string, string>;
   timeoutMs?: number;
+  /** Characters of stdout and stderr. A program that writes more is ended. */
+  mostOutput?: number;
   /** Called with each line of output as it arrives. */
   onLine?: (line: string) => void;
   /** Ends the program and all processes that it has started. */
@@ -30,13 +36,19 @@ export async function runCommand(program: string, args: string[], options: Comma
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
   });
-  const collected = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (chunk: string) => (collected[name] += chunk));
-    if (options.onLine) createInterface({ input: child[name] }).on('line', options.onLine);
-  }
   // A build or a download must not continue after this process has ended.
   const end = (signal: NodeJS.Signals) => void (options.signal ? killGroup(child.pid, signal) : child.kill(signal));
+  const collected: Pick<CommandOutcome, 'stdout' | 'stderr' | 'killedBy' | 'isCut'> = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      if (collected.isCut) return;
+      collected[name] += chunk;
+      if (collected.stdout.length + collected.stderr.length <= (options.mostOutput ?? Infinity)) return;
+      collected.isCut = true;
+      end('SIGKILL');
+    });
+    if (options.onLine) createInterface({ input: child[name] }).on('line', options.onLine);
+  }
   const endWithUs = () => end('SIGTERM');
   process.once('exit', endWithUs);
   let ended: number | undefined;
@@ -57,7 +69,10 @@ export async function runCommand(program: string, args: string[], options: Comma
       collected.stderr += error.message;
       resolve(error.code === 'ENOENT' ? 127 : 126);
     });
-    child.once('close', (exit) => resolve(ended ?? exit ?? 128));
+    child.once('close', (exit, by) => {
+      if (by !== null && ended === undefined && !collected.isCut) collected.killedBy = by;
+      resolve(ended ?? exit ?? 128);
+    });
   });
   clearTimeout(timer);
   clearTimeout(killer);

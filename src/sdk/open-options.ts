@@ -141,7 +141,7 @@ const TIERS = ['none', 'running', 'frozen', 'hibernated', 'stopped', 'archived',
 const where = options(whereShape).optional();
 const listOptions = options({ ...whereShape, tier: oneOf(TIERS, 'a tier').optional(), template: name.optional() }).optional();
 const snapshotsOptions = options({ ...whereShape, sandboxId: sandboxId.optional() }).optional();
-const restoreOptions = options({ ...whereShape, ttlMs: lifetime.optional() }).optional();
+const restoreOptions = options({ ...whereShape, ttlMs: lifetime.optional(), signal: abortSignal.optional() }).optional();
 
 /** Parses the options of `sandboxes.…`; `parseControl` parses the arguments of the methods of one sandbox. @throws INVALID_ARGUMENT */
 export const parseWhere = (method: string, given: unknown): WhereOptions => parseArgument(where, given, method) ?? {};

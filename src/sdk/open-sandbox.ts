@@ -8,7 +8,6 @@ import { deferred } from '../common/deferred.ts';
 import { findTemplate } from '../definitions/templates/find-template.ts';
 import { loadTemplates } from '../definitions/templates/load-templates.ts';
 import { adoptSandbox } from '../sandbox/api/adopt-sandbox.ts';
-import { destroyExpired } from './destroy-expired.ts';
 import { cleanUp } from '../platform/clean-up.ts';
 import { createOpenSandbox, type OpenSandbox } from './opened-sandbox.ts';
 import { parseOpenOptions } from './open-options.ts';
@@ -16,6 +15,7 @@ import type { OpenedSandbox } from '../sandbox/api/sandbox.ts';
 import { HOUR_MS } from './sandbox-control.ts';
 import { untilRoom } from '../sandbox/api/until-room.ts';
 import { uploadAssets } from '../sandbox/api/upload-assets.ts';
+import { removeExpiredBeside } from './remove-expired-beside.ts';
 import { openParts, type OpenParts } from './with-sandboxes.ts';
 import type { OpenSandboxOptions } from './option-types.ts';
 
@@ -30,10 +30,10 @@ export async function openSandbox(given: OpenSandboxOptions = {}): Promise<OpenS
   throwIfAborted(signal);
   const template = await templateOf(loadConfig(), options);
   throwIfAborted(signal);
-  const parts = await openParts(options, 'worker');
+  let parts = await openParts(options, 'worker');
   try {
     throwIfAborted(signal);
-    await destroyExpired(parts);
+    parts = await removeExpiredBeside(parts, options.sandboxId);
     throwIfAborted(signal);
     return createOpenSandbox(parts, await open(parts, template, options));
   } catch (error) {
@@ -58,7 +58,8 @@ async function open(parts: OpenParts, template: SandboxOptions, options: OpenSan
   }
   const wanted = { sandboxId: known ?? makeId('sbx', Date.now(), Math.random), tenantId, ttlMs };
   const owner = { ...wanted, anyId: known === undefined && options.template !== undefined };
-  const opened = await untilRoom(() => sandboxes.open(owner, { ...template, ...withoutUndefined(wished) }), signal).catch((error: unknown) => {
+  const opened = await untilRoom(() => sandboxes.open(owner, { ...template, ...withoutUndefined(wished) }), { signal }).catch(async (error: unknown) => {
+    if (signal?.aborted && known === undefined) await leaveQueue(parts, owner.sandboxId);
     throwIfAborted(signal);
     throw error;
   });
@@ -93,6 +94,11 @@ async function unlessAborted(signal: AbortSignal | undefined, work: () => Promis
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** One that has waited for memory or disk would stand before others for half a minute more. Does not reject. */
+async function leaveQueue({ store, log }: OpenParts, sandboxId: string): Promise<void> {
+  await store.roomQueue.leave(sandboxId).catch((error: unknown) => log.warn({ sandboxId, err: error }, 'the place of an aborted open in the queue is left'));
 }
 
 /** Removes a new sandbox whose open has failed. Does not reject: the error of the open is the one to report. What cannot be removed expires. */

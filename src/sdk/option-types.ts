@@ -66,6 +66,8 @@ export interface SnapshotsOptions extends WhereOptions {
 export interface RestoreOptions extends WhereOptions {
   /** Milliseconds until the new sandbox expires, as for `openSandbox`. Default one hour. */
   ttlMs?: number | undefined;
+  /** Aborts the restore, which rejects with INTERRUPTED after it has removed what it had created. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface ForkOptions {

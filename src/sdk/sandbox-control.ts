@@ -4,6 +4,7 @@ import { failure } from '../contracts/errors.ts';
 import type { SandboxSample } from '../contracts/host-facts.ts';
 import { parseControl } from './control-options.ts';
 import type { FreezeOptions } from '../sandbox/api/host-sandboxes.ts';
+import { untilRoom } from '../sandbox/api/until-room.ts';
 import { readInfo, type SandboxInfo } from './sandbox-info.ts';
 import type { SnapshotInfo } from '../sandbox/api/snapshots.ts';
 import type { ForkOptions } from './option-types.ts';
@@ -21,6 +22,7 @@ export interface SandboxControl {
   stop(): Promise<SandboxTier>;
   /** Packs it into the blob store and removes it from its host. The next use restores it. */
   archive(): Promise<SandboxTier>;
+  /** Waits for memory of its host, as `openSandbox` does. */
   wake(): Promise<SandboxTier>;
   tier(): Promise<SandboxTier>;
   info(): Promise<SandboxInfo>;
@@ -55,7 +57,7 @@ export function createControl({ store, sandboxes }: ControlParts, sandboxId: str
     hibernate: () => sandboxes.hibernate(sandboxId),
     stop: () => sandboxes.stop(sandboxId),
     archive: () => sandboxes.archive(sandboxId),
-    wake: () => sandboxes.wake(sandboxId),
+    wake: () => untilRoom(() => sandboxes.wake(sandboxId)),
     tier: () => sandboxes.tier(sandboxId),
     info: () => readInfo({ store, sandboxes }, sandboxId),
     metrics: async () => (await sandboxes.measure?.({ disk: true, sandboxId }))?.find((sample) => sample.sandboxId === sandboxId),

@@ -64,18 +64,19 @@ export const sandboxes = {
     return withParts(where, (parts) => parts.sandboxes.snapshots({ tenantId: parts.tenantId, ...(sandboxId !== undefined && { sandboxId }) }));
   },
   /**
-   * Creates a sandbox from a snapshot and opens it. The connections stay open until it is released or destroyed.
-   * @throws SNAPSHOT_NOT_FOUND; SNAPSHOT_ELSEWHERE when the snapshot is on another host and not in the blob store yet
+   * Creates a sandbox from a snapshot and opens it. The connections stay open until it is released or destroyed. Waits for room on a full host, as `openSandbox` does.
+   * @throws SNAPSHOT_NOT_FOUND; INTERRUPTED when `signal` was aborted; HOST_WAIT_OVER, HOST_DISK_WAIT_OVER; SNAPSHOT_ELSEWHERE when the snapshot is on another host and not in the blob store yet
    */
   async restore(snapshotId: string, options?: RestoreOptions): Promise<OpenSandbox> {
     const id = parseSnapshotId('sandboxes.restore', snapshotId);
-    const { ttlMs = HOUR_MS, ...where } = parseRestore(options);
+    const { ttlMs = HOUR_MS, signal, ...where } = parseRestore(options);
     const parts = await openParts(where, 'worker');
     try {
       const owner = { sandboxId: makeId('sbx', Date.now(), Math.random), tenantId: parts.tenantId, ttlMs };
-      return createOpenSandbox(parts, await parts.sandboxes.restore(id, owner));
+      return createOpenSandbox(parts, await parts.sandboxes.restore(id, owner, { signal }));
     } catch (error) {
       await parts[Symbol.asyncDispose]();
+      if (signal?.aborted) throw failure('INTERRUPTED', { callId: 'sandboxes.restore' }, signal.reason);
       throw error;
     }
   },

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure } from '../contracts/errors.ts';
 import { isGone, nameProcess } from '../platform/process-identity.ts';
+import { withLock } from '../platform/lock.ts';
 import { mustRun, runCommand } from '../platform/run-command.ts';
 import { endProcess } from './server-process.ts';
 import { hasProgram, installPackages } from './system-packages.ts';
@@ -32,6 +33,12 @@ export async function ensureDockerEngine(options: EngineOptions): Promise<'runni
   if (process.platform !== 'linux') throw engineFailure(answer.problem, 'Start Docker Desktop, or the engine of your choice, and run this again');
   if (process.getuid?.() !== 0) throw engineFailure(answer.problem, 'Start it, for example: sudo systemctl start docker');
   if (!(await hasProgram('dockerd'))) await installPackages(['docker.io'], options.log, options.signal);
+  return await withLock(`${options.logFile}.lock`, () => startUnlessRunning(options), options.signal);
+}
+
+/** Of two engines that are started at the same time, one ends at once, and its start would have failed. */
+async function startUnlessRunning(options: EngineOptions): Promise<'running' | 'started'> {
+  if ((await askEngine()).version !== undefined) return 'running';
   await startEngine(options);
   return 'started';
 }

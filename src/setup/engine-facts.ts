@@ -1,4 +1,4 @@
-import { runCommand } from '../platform/run-command.ts';
+import { engineInfo } from '../sandbox/engine/docker/reports.ts';
 
 /** What the Docker engine reports about itself; `absent` when no engine answers. */
 export type EngineReport =
@@ -29,24 +29,23 @@ interface Info {
   Driver?: string;
   DriverStatus?: [string, string][];
   SecurityOptions?: string[];
-  ServerErrors?: string[];
 }
 
-/** Asks the engine that the docker command connects to. */
-export async function inspectEngine(): Promise<EngineReport> {
-  const outcome = await runCommand('docker', ['info', '--format', '{{json .}}'], { timeoutMs: 20_000 });
-  if (outcome.code === 127) return { outcome: 'absent', problem: 'the docker command is not installed' };
-  return readEngineInfo(outcome.stdout, outcome.stderr);
+/** Asks the engine as workers do, without the docker command, which a container does not have. @param host as in `DOCKER_HOST` */
+export async function inspectEngine(host: string | undefined): Promise<EngineReport> {
+  try {
+    return readEngineInfo(await engineInfo(host));
+  } catch (error) {
+    return { outcome: 'absent', problem: (error as Error).message };
+  }
 }
 
-/** Parses the output of `docker info`; the command also succeeds when no engine answers. */
-export function readEngineInfo(stdout: string, stderr: string): EngineReport {
-  const info = parse(stdout);
-  if (!info.ServerVersion) return { outcome: 'absent', problem: info.ServerErrors?.[0] ?? (stderr.trim() || 'no engine answers') };
-  const { OperatingSystem = 'an unknown system', CgroupVersion = '', Driver = 'unknown' } = info;
+/** Reads what an engine says of itself. */
+export function readEngineInfo(info: Info): EngineReport {
+  const { ServerVersion = 'an unknown version', OperatingSystem = 'an unknown system', CgroupVersion = '', Driver = 'unknown' } = info;
   return {
     outcome: 'present',
-    version: info.ServerVersion,
+    version: ServerVersion,
     operatingSystem: OperatingSystem,
     ...readRuntimes(info),
     experimental: info.ExperimentalBuild === true,
@@ -62,12 +61,4 @@ function readRuntimes({ Runtimes = {} }: Info): { runtimes: string[]; gvisorProg
   // The engine lists containerd shims together with the runtimes.
   const runtimes = Object.keys(Runtimes).filter((name) => !name.startsWith('io.containerd.'));
   return { runtimes, ...(gvisorProgram !== undefined && { gvisorProgram }) };
-}
-
-function parse(stdout: string): Info {
-  try {
-    return JSON.parse(stdout) as Info;
-  } catch {
-    return {};
-  }
 }

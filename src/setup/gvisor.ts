@@ -11,6 +11,7 @@ import { installProgram } from './install-program.ts';
 import { installedMinor, SWITCHING_MINOR } from './go.ts';
 import { withLock } from '../platform/lock.ts';
 import { mustRun } from '../platform/run-command.ts';
+import { systemProblem } from '../platform/system-problem.ts';
 
 /** A version of the module's branch for `go install`. Hibernation was tested with this version; distributions ship older ones that lose sandboxes. */
 const MODULE = 'gvisor.dev/gvisor/runsc@v0.0.0-20260701204157-69c2d17aea96';
@@ -42,7 +43,7 @@ export interface RunscOptions {
 export async function ensureRunsc({ home, log, build = buildRunsc, signal }: RunscOptions): Promise<{ program: string; built: boolean }> {
   const program = join(home, 'bin', 'runsc');
   await ensureOwnDirectory(home);
-  return withLock(join(home, 'runsc.lock'), async () => {
+  const ensure = async () => {
     await ensureOwnDirectory(dirname(program));
     const oddity = await oddityOf(program);
     if (oddity === undefined) return { program, built: false };
@@ -59,7 +60,8 @@ export async function ensureRunsc({ home, log, build = buildRunsc, signal }: Run
       await rm(directory, { recursive: true, force: true });
     }
     return { program, built: true };
-  });
+  };
+  return withLock(join(home, 'runsc.lock'), ensure, signal);
 }
 
 /** Why the existing program is not the one that was built; undefined when it is. */
@@ -113,8 +115,13 @@ export async function registerRunsc(runtime: Runtime, file: string = ENGINE_SETT
   const settings = await readSettings(file);
   const wanted = withRunsc(settings, runtime, file);
   if (JSON.stringify(wanted) === JSON.stringify(settings)) return false;
-  await mkdir(dirname(file), { recursive: true });
-  await writeWhole(file, `${JSON.stringify(wanted, undefined, 2)}\n`, { mode: 0o644 });
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeWhole(file, `${JSON.stringify(wanted, undefined, 2)}\n`, { mode: 0o644 });
+  } catch (error) {
+    const problem = `it cannot be written (${systemProblem(error)})`;
+    throw failure('SETUP_FAILED', { step: `Registering gVisor in ${file}`, problem, fix: 'Run this as root' }, error);
+  }
   return true;
 }
 

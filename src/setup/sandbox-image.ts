@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { ensureBaseImage, imageLabel, INPUTS_LABEL } from './base-image.ts';
 import { userLock, withLock } from '../platform/lock.ts';
 import { mustRun, runCommand } from '../platform/run-command.ts';
+import { imageLabels } from '../sandbox/engine/docker/reports.ts';
 
 const DEFINITION = join(import.meta.dirname, '../../images/sandbox');
 const SUPERVISOR = join(import.meta.dirname, '../sandbox/supervisor');
@@ -31,10 +32,16 @@ export async function ensureSandboxImage({ image, log, signal }: SandboxImageOpt
   return await withLock(userLock('image.lock'), ensure, signal);
 }
 
-/** `stale`: the image was made from other files than those of this Longshore. */
-export async function sandboxImageState(image: string): Promise<'missing' | 'stale' | 'current'> {
-  if ((await runCommand('docker', ['image', 'inspect', image])).code !== 0) return 'missing';
-  return (await imageLabel(image)) === (await sandboxImageInputs()) ? 'current' : 'stale';
+/**
+ * `stale`: the image was made from other files than those of this Longshore. `unlabelled`: it does not say, since something else than the set-up has built it.
+ * @param host as in `DOCKER_HOST`
+ */
+export async function sandboxImageState(image: string, host: string | undefined): Promise<'missing' | 'stale' | 'current' | 'unlabelled'> {
+  const labels = await imageLabels(host, image);
+  if (labels === undefined) return 'missing';
+  const inputs = labels[INPUTS_LABEL];
+  if (inputs === undefined) return 'unlabelled';
+  return inputs === (await sandboxImageInputs()) ? 'current' : 'stale';
 }
 
 async function sandboxPackages(): Promise<string[]> {

@@ -30,9 +30,13 @@ export async function findTemporalCli(home: string, signal?: AbortSignal): Promi
   for (const program of ['temporal', cached(home)]) {
     // A program that another user could have put there must not run.
     if (program === cached(home) && existsSync(program)) await ensureOwnDirectory(dirname(program));
-    if ((await runCommand(program, ['--version'], { signal })).code === 0) return program;
+    if (await runs(program, signal)) return program;
   }
   return undefined;
+}
+
+async function runs(program: string, signal: AbortSignal | undefined): Promise<boolean> {
+  return (await runCommand(program, ['--version'], { signal })).code === 0;
 }
 
 /** Finds the `temporal` program; else downloads it with the SDK; else builds it from its Go module. Returns its name or path. */
@@ -41,7 +45,9 @@ export async function ensureTemporalCli({ home, log, signal }: TemporalCliOption
   signal?.throwIfAborted();
   if (found !== undefined) return found;
   const get = async () => {
-    if (existsSync(cached(home))) return cached(home);
+    // Another process may have brought it meanwhile. One that is there and does not run, as of another kind of machine, is replaced.
+    if (await runs(cached(home), signal)) return cached(home);
+    signal?.throwIfAborted();
     await ensureOwnDirectory(join(home, 'bin'));
     if (!(await download(home, log, signal))) await buildFromModule(home, log, signal);
     return cached(home);

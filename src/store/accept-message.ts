@@ -20,7 +20,6 @@ const ACCEPT = `with ${newEvents('$4')}, new_entry as materialized (
   ), added as (
     insert into transcript (conversation_id, seq, key, turn_id, at, entry)
     select conversation_id, transcript_seq, $6, $5, clock_timestamp(), entry from counter cross join new_entry
-    on conflict (conversation_id, key) do nothing
   )
   select 1 from counter`;
 

@@ -23,6 +23,15 @@ const APPEND_ONCE = `with ${newEvents('$2')}, counter as (
   ), logged as (${insertEvents(NEW_EVENTS)})
   select 1 from counter`;
 
+/** An attempt that was thought dead may go on when another one has stored the answer of its step, or the turn has ended. */
+const APPEND_OPEN = `with counter as (
+    update conversations set ${countEvents('$2')} where conversation_id = $1
+      and not exists (select 1 from transcript where conversation_id = $1 and key = $3)
+      and (select 1 from events where conversation_id = $1 and key = $4 limit 1) is null
+    returning conversation_id, event_seq
+  ), logged as (${insertEvents('$2')})
+  select exists (select 1 from counter) as open, exists (select 1 from conversations where conversation_id = $1) as known`;
+
 /** First limits by the stored, compressed size, which is cheap to read. Only a few pages of that are then decompressed and measured as text. */
 const READ = `select ${EVENT_COLUMNS}, (select event_seq from conversations where conversation_id = $1) as newest from (
     select *, sum(octet_length(data::text)) over (order by seq) - octet_length(data::text) as bytes_before from (
@@ -70,6 +79,13 @@ export function createEvents({ database, announcer, listener }: { database: Data
         : await database.query('events.append', APPEND, values);
       if (found.length === 0) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       announcer.announce(conversationId);
+    },
+    async appendOpen({ conversationId, stepId, endKey }, events) {
+      const values = [conversationId, eventsText(events), stepId, endKey];
+      const [found] = await database.query<{ open: boolean; known: boolean }>('events.appendOpen', APPEND_OPEN, values);
+      if (!found?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
+      if (found.open) announcer.announce(conversationId);
+      return found.open;
     },
     read: async (conversationId, afterSeq, page) => (await readPage(conversationId, afterSeq, page)).events,
     async turnStart(conversationId, turnId) {

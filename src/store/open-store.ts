@@ -12,6 +12,7 @@ import { createHosts } from './service/hosts.ts';
 import { createRemoval } from './service/removal.ts';
 import { createBackups } from './blobs/backups.ts';
 import { createBlobStore } from './blobs/create-blob-store.ts';
+import { inTimeOr } from '../common/in-time.ts';
 import type { EncryptionKeys } from '../platform/encryption-keys.ts';
 import type { Logger } from '../platform/log.ts';
 import { createAnnouncer } from './database/announcer.ts';
@@ -42,6 +43,8 @@ import { createToolCalls } from './tool-calls.ts';
 import { createTranscript } from './transcript.ts';
 
 const DEFAULT_POOL_SIZE = 10;
+/** Who asks whether Postgres answers, such as a load balancer, does not wait for as long as statements may take. */
+const PING_MS = 5_000;
 
 /** Without keys, secrets are stored as text. */
 const NO_KEYS: EncryptionKeys = { byId: new Map() };
@@ -118,8 +121,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     plugins: createPluginStates(parts),
     prepareTenants: () => prepareTenantRole(url),
     ping: () =>
-      database.query('ping', 'select 1', []).then(
-        () => true,
+      inTimeOr(database.query('ping', 'select 1', []), PING_MS, undefined).then(
+        (answer) => answer !== undefined,
         () => false,
       ),
     async [Symbol.asyncDispose]() {

@@ -43,12 +43,15 @@ const ADD = `with drawn as (select nextval('sandbox_fences')::integer as number)
 const OF_POOL = `select ${SANDBOX_COLUMNS} from sandboxes
   where host_id = $1 and pool_key = $2 and pool_slot is not null and state in ('creating', 'warm') order by pool_slot`;
 
-/** No claim waits for another: a warm sandbox that another claim is taking at this moment is skipped. */
+/**
+ * No claim waits for another: a warm sandbox that another claim is taking at this moment is skipped. A caller without a conversation that has waited for memory is in
+ * the queue with the id that it has asked for. Its place becomes that of the sandbox which it gets, by whose id the trigger looks for it.
+ */
 const CLAIM = `with candidate (claimed_id) as (
     select sandbox_id from sandboxes where host_id = $1 and pool_key = $2 and state = 'warm'
       and not exists (select 1 from sandboxes as own where own.sandbox_id = $3 or own.conversation_id = $4)
     order by sandbox_id = any($5) desc, created_at limit 1 for update skip locked
-  )
+  ), waited as (update room_waits set waiter = claimed_id from candidate where waiter = $3 and $4::text is null)
   update sandboxes set conversation_id = $4, tenant_id = $6, options = $7, state = 'creating', pool_slot = null, generation = generation + 1,
     created_at = clock_timestamp(), last_used_at = clock_timestamp(), expires_at = clock_timestamp() + $8 * interval '1 ms'
   from candidate where sandbox_id = claimed_id returning ${SANDBOX_COLUMNS}`;

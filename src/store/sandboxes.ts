@@ -40,7 +40,8 @@ const CHANGE = changing(`before as (
 const TAKE_OVER = changing(`gone as (select gone.* from hosts gone, hosts own
     where gone.host_id = (select host_id from sandboxes where sandbox_id = $1) and own.host_id = $7 and ${isGivenUp('$13')} for update of gone
   ), before as (
-    select sandbox_id, state from sandboxes, gone where sandbox_id = $1 and generation = $2 and sandboxes.host_id = gone.host_id for update of sandboxes
+    select sandbox_id, state from sandboxes, gone where sandbox_id = $1 and generation = $2 and sandboxes.host_id = gone.host_id
+      and ($14::boolean is not true or expires_at <= clock_timestamp()) for update of sandboxes
   )`);
 
 function changing(before: string): string {
@@ -158,7 +159,7 @@ export function createSandboxRows({ database, announcer }: { database: Database;
     change: (sandboxId, generation, change) =>
       changed('sandboxes.change', CHANGE, [sandboxId, generation, ...changeValues(change), change.seenFence ?? null, change.ifExpired ?? null]),
     takeOver: (sandboxId, generation, change, lostAfterMs) =>
-      changed('sandboxes.takeOver', TAKE_OVER, [sandboxId, generation, ...changeValues(change), lostAfterMs]),
+      changed('sandboxes.takeOver', TAKE_OVER, [sandboxId, generation, ...changeValues(change), lostAfterMs, change.ifExpired ?? null]),
     hold: (sandboxId, mode, work) => database.withLock(`sandbox ${sandboxId}`, mode, async () => work(await one('sandboxes.get', ONE, [sandboxId]))),
     prolong: async (sandboxId, ttlMs) => (await database.query('sandboxes.prolong', PROLONG, [sandboxId, ttlMs])).length > 0,
     async setEgress(sandboxId, rules) {

@@ -199,6 +199,8 @@ export interface Store extends RowsOfConversations, ServiceRows {
   };
   events: {
     append(conversationId: string, events: NewEvent[]): Promise<void>;
+    /** The same for a model call. Returns false, and appends nothing, when its step has an answer, or its turn has ended, which the event with `endKey` says. */
+    appendOpen(place: { conversationId: string; stepId: string; endKey: string }, events: NewEvent[]): Promise<boolean>;
     /** A page of the events after `afterSeq`: up to `limit` (default 500) events, and fewer when they are large. Empty only at the end. */
     read(conversationId: string, afterSeq: number, page?: EventPage): Promise<ConversationEvent[]>;
     /**

@@ -4,7 +4,7 @@ import { saidIn, type Answer, type CutOff, type StoredEntry, type TranscriptEntr
 import { createKeptTranscripts } from './conversation/kept-transcripts.ts';
 import type { Announcer } from './database/announcer.ts';
 import { entriesOf } from './database/entries-of.ts';
-import { countEvents, eventsText, insertEvents } from './database/event-sql.ts';
+import { appendingOnce, countEvents, eventsText, insertEvents } from './database/event-sql.ts';
 import type { Database } from './database/database.ts';
 import { toJsonText } from './database/json-text.ts';
 import type { Store } from './store.ts';
@@ -15,27 +15,30 @@ const APPEND = `with counter as (
     returning conversation_id, transcript_seq
   ), added as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
-    select conversation_id, transcript_seq, $4, $2, $3, clock_timestamp(), $5::json from counter
-    on conflict (conversation_id, key) do nothing returning 1
+    select conversation_id, transcript_seq, $4, $2, $3, clock_timestamp(), $5::json from counter returning 1
   )
   select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
 
-const ADD_ANSWER = `with counter as (
+/** `moved`: since the statement began, others have logged events, which it does not see. The end of the turn may be one of them. */
+const ADD_ANSWER = `with seen as materialized (
+    select event_seq, exists (select 1 from transcript where conversation_id = $1 and key = $3)
+      or (select 1 from events where conversation_id = $1 and key = $12 limit 1) is not null as late
+    from conversations where conversation_id = $1
+  ), counter as (
     update conversations set transcript_seq = transcript_seq + 1, ${countEvents('$11')} + octet_length($4::json::text)
-    where conversation_id = $1 and not exists (select 1 from transcript where conversation_id = $1 and key = $3)
-      and (select 1 from events where conversation_id = $1 and key = $12 limit 1) is null
+    where conversation_id = $1 and event_seq = (select event_seq from seen where not late)
     returning conversation_id, transcript_seq, event_seq, tenant_id, agent_id, user_id
   ), logged as (${insertEvents('$11')}
   ), added as (
     insert into transcript (conversation_id, seq, key, turn_id, step_id, at, entry)
-    select conversation_id, transcript_seq, $3, $2, $3, clock_timestamp(), $4::json from counter
-    on conflict (conversation_id, key) do nothing returning conversation_id
+    select conversation_id, transcript_seq, $3, $2, $3, clock_timestamp(), $4::json from counter returning conversation_id
   ), used as (
     insert into model_calls (conversation_id, step_id, turn_id, tenant_id, agent_id, user_id, model,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd)
     select conversation_id, $3, $2, tenant_id, agent_id, user_id, $5, $6, $7, $8, $9, $10 from counter join added using (conversation_id)
   )
-  select exists (select 1 from added) as added, exists (select 1 from conversations where conversation_id = $1) as known`;
+  select exists (select 1 from added) as added, exists (select 1 from seen) as known,
+    exists (select 1 from seen where not late) and not exists (select 1 from added) as moved`;
 
 const REPLACE_MESSAGE = `with earlier as (
     select seq, octet_length(entry::text) as bytes from transcript where conversation_id = $1 and seq = $2 and entry->>'role' = 'user' for update
@@ -84,7 +87,7 @@ export function createTranscript({ database, announcer }: { database: Database; 
     current: createKeptTranscripts({ database }),
     async append(conversationId, turnId, stepId, key, entry) {
       const values = [conversationId, turnId, stepId ?? null, key, toJsonText(entry)];
-      const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.append', APPEND, values);
+      const [result] = await appendingOnce(() => database.query<{ added: boolean; known: boolean }>('transcript.append', APPEND, values));
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       return result.added;
     },
@@ -92,7 +95,7 @@ export function createTranscript({ database, announcer }: { database: Database; 
       const { inputTokens, outputTokens, cacheReadTokens = null, cacheWriteTokens = null, costUsd = null } = entry.usage;
       const used = [model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, costUsd];
       const values = [conversationId, turnId, stepId, toJsonText(entry), ...used, eventsText(events), endKey ?? null];
-      const [result] = await database.query<{ added: boolean; known: boolean }>('transcript.addAnswer', ADD_ANSWER, values);
+      const result = await whenStill(() => appendingOnce(() => database.query<AddedAnswer>('transcript.addAnswer', ADD_ANSWER, values)));
       if (!result?.known) throw failure('CONVERSATION_NOT_FOUND', { conversationId });
       if (events.length > 0) announcer.announce(conversationId);
       return result.added;
@@ -138,6 +141,19 @@ export function createTranscript({ database, announcer }: { database: Database; 
       return row?.turn_id;
     },
   };
+}
+
+interface AddedAnswer {
+  added: boolean;
+  known: boolean;
+  moved: boolean;
+}
+
+async function whenStill(add: () => Promise<AddedAnswer[]>): Promise<AddedAnswer | undefined> {
+  for (;;) {
+    const [result] = await add();
+    if (!result?.moved) return result;
+  }
 }
 
 function entryOf({ seq, turn_id: turnId, step_id: stepId, at, entry, rewound }: Row): StoredEntry {

@@ -31,7 +31,7 @@ type Ended<Result> = { result: Result } | { error: unknown };
  * pass unchanged, so histories are the same with and without it.
  */
 export function traceActivities(parts: TracedActivities): ActivityInterceptorsFactory {
-  return ({ info: { activityType, activityId, attempt } }) => ({
+  return ({ info: { activityType, activityId, attempt, workflowExecution } }) => ({
     inbound: {
       async execute(input, next) {
         const startMs = Date.now();
@@ -39,7 +39,9 @@ export function traceActivities(parts: TracedActivities): ActivityInterceptorsFa
           (result): Ended<unknown> => ({ result }),
           (error: unknown): Ended<unknown> => ({ error }),
         );
-        const work = { activityType, name: `${activityId}/${attempt}`, attempt, startMs, endMs: Date.now() };
+        // Each run of a workflow numbers its activities from the beginning, and a turn may have several runs.
+        const name = `${workflowExecution?.runId ?? ''}/${activityId}/${attempt}`;
+        const work = { activityType, name, attempt, startMs, endMs: Date.now() };
         try {
           const span = await spanOf(parts, work, input.args[0], ended);
           if (span) parts.tracing.record(span);
@@ -63,8 +65,7 @@ function spanOf(parts: TracedActivities, work: Attempt, args: unknown, ended: En
 function chatSpan({ agents }: TracedActivities, work: Attempt, args: CallModelArgs, ended: Ended<CallModelResult>): EndedSpan | undefined {
   const agent = agents.get(args.agentId);
   const result = 'result' in ended ? ended.result : undefined;
-  // The model was not called.
-  if (!agent || result?.outcome === 'exhausted' || result?.outcome === 'unaccepted') return undefined;
+  if (!agent || (result && !wasCalled(result))) return undefined;
   const attributes = {
     'gen_ai.operation.name': 'chat',
     ...modelAttributes(agent),
@@ -76,6 +77,11 @@ function chatSpan({ agents }: TracedActivities, work: Attempt, args: CallModelAr
   };
   const errorType = result?.outcome === 'failed' ? result.code : errorTypeOf(ended);
   return { ...childOf(args.turnId, work), name: `chat ${modelParts(agent).model}`, kind: 'client', attributes, errorType };
+}
+
+/** Whether the model was called. One that has refused the prompt as too long was. */
+function wasCalled(result: CallModelResult): boolean {
+  return result.outcome === 'answered' || result.outcome === 'failed' || (result.outcome === 'compact' && result.reason === 'too-long');
 }
 
 function toolSpan(work: Attempt, args: ExecuteToolArgs, ended: Ended<ExecuteToolResult>): EndedSpan {

@@ -17,14 +17,16 @@ import type { ForkedSignal } from '../contracts/forks/fork.ts';
 import type { PlacedTurn } from '../store/conversation/turn-places.ts';
 import { serveHost } from '../hosts/server/serve-host.ts';
 import { traceActivities } from '../traces/trace-activities.ts';
+import { startAnsweringForLostHosts } from './hosts/answer-for-lost-hosts.ts';
 import { cachedConversations } from './cached-conversations.ts';
 import { checkSearchAttributes } from './check-search-attributes.ts';
 import { createConversationReaper } from './reap-conversations.ts';
-import { describeHost } from './describe-host.ts';
-import { startDraining } from './drain-host.ts';
+import { describeHost } from './hosts/describe-host.ts';
+import { startDraining } from './hosts/drain-host.ts';
 import { endSenders } from './end-senders.ts';
 import { startReaper } from './start-reaper.ts';
 import { startBackups } from './keep-backups.ts';
+import { startRestingIdle } from './rest-idle.ts';
 import { startStoringSnapshots } from './store-snapshots.ts';
 import { checkWorkerOptions, type WorkerOptions } from './worker-options.ts';
 import { createSignal } from './signals.ts';
@@ -80,29 +82,24 @@ export async function createWorker(options: WorkerOptions): Promise<LongshoreWor
         reapConversations: createConversationReaper({ ...options, ...starting, workflows }),
         endSenders: () => endSenders({ ...options, workflows, signal, taskQueue: config.LONGSHORE_TASK_QUEUE }),
       });
-      const webhooks = workers.webhooks.start();
-      const places = startSweepingPlaces({ ...options, ...starting });
-      const draining = startDraining(options);
-      const moving = startMovingResting({ ...options, client, tell: signal });
-      const tasks = startPluginTasks({ ...options, wake: starting.wake });
-      const backups = startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID });
-      const snapshots = startStoringSnapshots(options);
+      const beside = [
+        reaper,
+        workers.webhooks.start(),
+        startSweepingPlaces({ ...options, ...starting }),
+        startDraining(options),
+        startAnsweringForLostHosts({ ...options, connection, dataConverter }),
+        startMovingResting({ ...options, client, tell: signal }),
+        startPluginTasks({ ...options, wake: starting.wake }),
+        startBackups({ ...options, hostId: hostOf(config).LONGSHORE_HOST_ID }),
+        startStoringSnapshots(options),
+        startRestingIdle(options),
+        workers.described,
+      ];
       try {
         await runTogether(workers.conversations);
       } finally {
-        await Promise.all([
-          reaper.stop(),
-          webhooks.stop(),
-          places.stop(),
-          draining.stop(),
-          moving.stop(),
-          workers.described.stop(),
-          backups.stop(),
-          snapshots.stop(),
-          tasks.stop(),
-          workers.host[Symbol.asyncDispose](),
-          workers.kept?.[Symbol.asyncDispose](),
-        ]);
+        const ends = beside.map(async (one) => one.stop());
+        await Promise.all([...ends, workers.host[Symbol.asyncDispose](), workers.kept?.[Symbol.asyncDispose]()]);
         if (!options.connection) await connection.close();
       }
     },

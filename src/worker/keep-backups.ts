@@ -1,11 +1,11 @@
 import { RecentMap } from '../common/recent-map.ts';
-import type { Agent, SandboxOptions } from '../contracts/agent.ts';
+import type { Agent } from '../contracts/agent.ts';
 import { KEPT_CHECKPOINTS } from '../contracts/checkpoints/checkpoint.ts';
 import { isFailure } from '../contracts/errors.ts';
 import type { Logger } from '../platform/log.ts';
 import { startRounds } from '../platform/start-rounds.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
-import { ownerOf, workerIn } from '../sandbox/visits/held.ts';
+import { isLeftAwake } from '../sandbox/visits/is-left-awake.ts';
 import { openVisited } from '../sandbox/visits/open-visited.ts';
 import { restAgain } from '../sandbox/visits/rest-again.ts';
 import type { BackupTry, DueBackup } from '../store/blobs/backups.ts';
@@ -17,9 +17,6 @@ const AT_ONCE = 2;
 /** Sandboxes of which it is remembered how often their backup failed. */
 const MOST_REMEMBERED = 10_000;
 const RETRY_MS = { first: 5000, longest: 300_000 };
-/** When an idle sandbox is frozen whose options say nothing. */
-const FREEZE_MS = 30_000;
-const IDLE: ReadonlySet<string> = new Set(['idle', 'awaiting-approval']);
 
 interface Parts {
   store: Pick<Store, 'backups' | 'sandboxes' | 'sandboxUses' | 'conversations'>;
@@ -111,8 +108,5 @@ async function restAfter(parts: Parts, { sandboxId, state }: DueBackup): Promise
   const row = await store.sandboxes.get(sandboxId);
   if (row?.state !== 'running') return;
   if (state !== 'running') return restAgain(parts, { ...row, state }, (await openVisited(sandboxes, row)).handle);
-  const { freezeAfterMs = FREEZE_MS, keepalive = 0 }: SandboxOptions = row.options;
-  const owner = await ownerOf(parts, row);
-  if (!owner || !IDLE.has(owner.state) || keepalive === true || freezeAfterMs === 0 || (await workerIn(parts, owner)) !== undefined) return;
-  if (row.idleMs > freezeAfterMs + keepalive) await sandboxes.freeze(sandboxId);
+  if (await isLeftAwake(parts, row)) await sandboxes.freeze(sandboxId);
 }

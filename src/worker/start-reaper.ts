@@ -2,14 +2,17 @@ import type { WorkflowClient } from '@temporalio/client';
 import { parseDuration } from '../common/duration.ts';
 import { destroyExpired } from '../sdk/destroy-expired.ts';
 import type { Sandboxes } from '../sandbox/api/host-sandboxes.ts';
+import type { MediaPlace } from '../store/conversation/media.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from '../platform/config.ts';
 import type { Logger } from '../platform/log.ts';
-import { removeOld } from './removal/remove-old.ts';
+import { removeOld, type RemovalPlace } from './removal/remove-old.ts';
 import { compactClosed } from './compact-closed.ts';
 import type { ConversationReaper } from './reap-conversations.ts';
 
 const REAP_EVERY_MS = 5 * 60_000;
+/** Pages of attachments that a round looks at: 100,000, so that ten million are looked at within hours. */
+const MEDIA_PAGES = 10;
 /** Workers say each day which skills they give to conversations. */
 const SKILLS_KEPT_DAYS = 30;
 /** What was sent to webhooks is listed, and can be sent again by its id, for so long. */
@@ -34,6 +37,8 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
   const { LONGSHORE_RETENTION: retention = '0' } = config;
   const keepMs = retention === '0' ? undefined : parseDuration(retention);
   const stopped = new AbortController();
+  const removals: RemovalPlace = { afterId: '' };
+  const attachments: { place?: MediaPlace | undefined } = {};
   let round: Promise<void> | undefined;
   const reapOnce = async () => {
     try {
@@ -51,7 +56,7 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
     await compactClosed(store, config.LONGSHORE_RETENTION_DAYS ?? 0, stopped.signal).catch((error: unknown) =>
       log.warn({ err: error }, 'calls of old conversations could not be removed'),
     );
-    await removeOld({ store, sandboxes, workflows, log }, keepMs, stopped.signal).catch((error: unknown) =>
+    await removeOld({ store, sandboxes, workflows, log }, keepMs, stopped.signal, removals).catch((error: unknown) =>
       log.warn({ err: error }, 'old conversations could not be removed'),
     );
     await store.removal.sweep().catch((error: unknown) => log.warn({ err: error }, 'what removals have left could not be removed'));
@@ -59,7 +64,9 @@ export function startReaper({ store, sandboxes, workflows, log, config, reapConv
     await endSenders().catch((error: unknown) => log.warn({ err: error }, 'senders of removed webhooks could not be ended'));
     await store.requestAnswers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old answers of requests could not be removed'));
     await store.skills.sweep(SKILLS_KEPT_DAYS).catch((error: unknown) => log.warn({ err: error }, 'skills that nobody uses could not be removed'));
-    await sweepMedia(store, stopped.signal).catch((error: unknown) => log.warn({ err: error }, 'attachments that nothing uses could not be removed'));
+    await sweepMedia(store, stopped.signal, attachments).catch((error: unknown) =>
+      log.warn({ err: error }, 'attachments that nothing uses could not be removed'),
+    );
     await store.pluginStore.sweep().catch((error: unknown) => log.warn({ err: error }, 'old entries of plugins could not be removed'));
     await store.pluginTimers.sweep().catch((error: unknown) => log.warn({ err: error }, 'old timers of plugins could not be removed'));
     await store.pluginWebhooks.sweep().catch((error: unknown) => log.warn({ err: error }, 'old requests of webhooks could not be removed'));
@@ -83,6 +90,10 @@ async function sweepWebhooks({ webhooks }: Pick<Store, 'webhooks'>, signal: Abor
   while (!signal.aborted && (await webhooks.sweep(ATTEMPTS_KEPT_MS)) > 0);
 }
 
-async function sweepMedia({ media }: Pick<Store, 'media'>, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && (await media.sweep()) > 0);
+/** Goes on where the round before has ended: where there are many, a round does not look at all. */
+async function sweepMedia({ media }: Pick<Store, 'media'>, signal: AbortSignal, from: { place?: MediaPlace | undefined }): Promise<void> {
+  for (let page = 0; page < MEDIA_PAGES && !signal.aborted; page += 1) {
+    from.place = (await media.sweepAfter(from.place)).next;
+    if (!from.place) return;
+  }
 }

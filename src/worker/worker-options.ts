@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { read, textSchema } from '../common/arguments.ts';
 import type { PricedModels } from '../models/create-models.ts';
 import type { Config } from '../platform/config.ts';
+import { isHostAndPort } from '../common/host-and-port.ts';
 import { readLimits } from '../platform/read-limits.ts';
 import type { Tracing } from '../traces/tracing.ts';
 import type { WebhookSettings } from '../webhooks/webhook-terms.ts';
@@ -62,10 +63,7 @@ const config = z.looseObject({
     .refine((text) => URL.canParse(text), 'write https://host')
     .optional(),
   LONGSHORE_TEMPORAL_LINKS: z.enum(['yes', 'no']).optional(),
-  LONGSHORE_HOST_ADDRESS: z
-    .string()
-    .refine((text) => /^.+:\d{1,5}$/.test(text), 'write host:port, such as 127.0.0.1:0')
-    .optional(),
+  LONGSHORE_HOST_ADDRESS: z.string().refine(isHostAndPort, 'write host:port, such as 127.0.0.1:0').optional(),
   LONGSHORE_HOST_ID: text.optional(),
 });
 const options = z.strictObject({

@@ -31,8 +31,13 @@ export async function loadWorkflowBundle({ home, log, dataConverter = {} }: Bund
   const path = join(directory, `${await fingerprint(failureConverterPath)}.js`);
   const kept = await readFile(path, 'utf8').catch(() => undefined);
   if (kept !== undefined) return { code: kept };
-  const workflowsPath = fileURLToPath(new URL(`../workflows/workflows${EXTENSION}`, import.meta.url));
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: quietLogger(log), ...(failureConverterPath !== undefined && { failureConverterPath }) });
+  const pathOf = (module: string) => fileURLToPath(new URL(`../workflows/${module}${EXTENSION}`, import.meta.url));
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: pathOf('workflows'),
+    workflowInterceptorModules: [pathOf('interceptors/restart-after-query')],
+    logger: quietLogger(log),
+    ...(failureConverterPath !== undefined && { failureConverterPath }),
+  });
   await keep(directory, path, code).catch((error: unknown) => log.warn({ err: error, path }, 'the workflow bundle was not kept'));
   return { code };
 }

@@ -184,9 +184,10 @@ function toolOptions({ retry, timeoutMs, summary, mayAsk }: ProposedCall): Activ
   const shared: ActivityOptions = { cancellationType, ...(summary !== '' && { summary }) };
   // The activity enforces the tool's own timeout, in which frozen time does not count. These timeouts only catch an activity that hangs.
   const startToCloseTimeout = timeoutMs + 10 * MINUTE + (mayAsk ? MAX_QUESTION_MS : 0);
-  if (retry === 'once') return { startToCloseTimeout, heartbeatTimeout: 30_000, retry: { maximumAttempts: 1 }, ...shared };
   // As above: between two attempts of a call whose workers died there is no growing delay, and the activity itself sets the delay after a failure.
   const patience = { initialInterval: 200, backoffCoefficient: 1 };
+  // A later attempt runs the tool only if none before it has claimed the call: its task may have been given to a worker whose machine was gone.
+  if (retry === 'once') return { startToCloseTimeout, heartbeatTimeout: 30_000, retry: { ...patience, maximumAttempts: 3 }, ...shared };
   if (retry === 'repeat') return { startToCloseTimeout, heartbeatTimeout: 5_000, retry: { ...patience, maximumAttempts: 5 }, ...shared };
   // The next attempt begins a second after this time: shorter delays than that are not kept by Temporal. Heartbeats are a second apart, also on a machine with many more
   // busy programs than processors. Where a worker lives and is late all the same, two attempts follow the same command until the late one learns that it is over.

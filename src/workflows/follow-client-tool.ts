@@ -5,6 +5,7 @@ import { attachCall, isToLeave, type AttachEnd, type Round } from './attach-call
 import { beginAttach, beginWait, closeClientCall, isAnswered, openClientCall } from './state/client-calls.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { pauseIsDue } from './state/pause-state.ts';
+import { patience } from './move-on.ts';
 import type { RunningConversation } from './running.ts';
 import type { StepPlace } from './settle.ts';
 
@@ -46,6 +47,6 @@ export async function untilAnswered(
   const { data } = running;
   beginWait(data, callId, leftMs === undefined ? undefined : Date.now() + leftMs);
   running.show();
-  const waitsMs = Math.max(LEAST_MS, Math.min(LAST_LOOKS_MS, FIRST_LOOK_MS * 2 ** looks, leftMs ?? Infinity));
+  const waitsMs = Math.max(LEAST_MS, Math.min(LAST_LOOKS_MS * patience(), FIRST_LOOK_MS * 2 ** looks, leftMs ?? Infinity));
   await condition(() => mustEnd(data) || isAnswered(data, callId) || isOver(), waitsMs, { summary: 'a client has this long' });
 }

@@ -24,6 +24,15 @@ export function isVeryLong(): boolean {
 }
 
 /**
+ * How many times longer a run should wait between two looks at what it waits for. A look only finds what was not reported, which is rare, and code that waits for
+ * clients or sub-agents cannot go on in a new run: it may wait for months.
+ */
+export function patience(): number {
+  if (isVeryLong()) return 48;
+  return isLong() ? 6 : 1;
+}
+
+/**
  * Whether a turn whose history is long goes on in a new run; asked where nothing runs for the turn. Waits until nothing is under way that the next run would not
  * know of. False when the turn has to pause or to end first, and when its state is too large for now.
  */

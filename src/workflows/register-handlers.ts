@@ -1,4 +1,4 @@
-import { ActivityFailure, ApplicationFailure, CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
 import type { RewindArgs, RewindResult } from '../contracts/checkpoints/checkpoint.ts';
 import type {
   ResolveApprovalArgs,
@@ -28,6 +28,8 @@ import { takeQuestion } from './state/questions.ts';
 import { endSubAgent, isShared, placeSubAgent } from './state/sub-agents.ts';
 import { resumeConversation, wishPause } from './state/pause-state.ts';
 import * as messages from './messages/messages.ts';
+import { refusalIn } from './messages/refusal-in.ts';
+import { answerBefore, answered, isRepeatedSignal, isRepeatedUpdate } from './messages/repeated-requests.ts';
 import { newId, type RunningConversation } from './running.ts';
 import {
   checkAnswer,
@@ -78,14 +80,14 @@ function registerUpdates(running: RunningConversation): void {
       'Say something to the agent: {"text": "…"}. While a turn runs: "whenBusy": "queue" (default), "steer" (join it), "interrupt" (end it first) or "reject".',
   });
   setHandler(messages.resolveApproval, (args) => receiveAnswer(running, args), {
-    validator: (args?: Partial<ResolveApprovalArgs>) => void checkAnswer(data, args),
+    validator: (args?: Partial<ResolveApprovalArgs>) => void (isRepeatedUpdate(data) || checkAnswer(data, args)),
     description:
       'Answer a pending approval: {"callId": "…", "hash": "…", "answer": "allow" | "allow-once" | "deny", "reason": "…", "editedArguments": {…}}. "allow" holds for the tool from now on.',
   });
   setHandler(messages.revokeAllowedTool, (args) => revoke(running, args), {
     validator: (args?: Partial<RevokeAllowedToolArgs>) => {
       checkRevocation(args);
-      checkOpen(data);
+      if (!isRepeatedUpdate(data)) checkOpen(data);
     },
     description: 'Take back that a tool is allowed for the rest of the conversation: {"tool": "shell:run"}. Its next calls ask again.',
   });
@@ -96,7 +98,7 @@ function registerRewind(running: RunningConversation): void {
     validator: (args?: Partial<RewindArgs>) => {
       checkRewind(args);
       // A turn that seems to run may have ended: the handler looks again.
-      if (!running.data.turn) checkMayRewind(running.data);
+      if (!running.data.turn && !isRepeatedUpdate(running.data)) checkMayRewind(running.data);
     },
     description:
       'Make files and transcript as they were at a checkpoint, between two turns: {"checkpointId": "cp_…"}. What cannot be undone is listed first; then add "confirm".',
@@ -105,54 +107,59 @@ function registerRewind(running: RunningConversation): void {
 
 function registerSignals(running: RunningConversation): void {
   const { data } = running;
-  const onSignal = (change: () => void) => {
+  const onSignal = (args: object | undefined, change: () => void) => {
+    if (isRepeatedSignal(data, args)) return;
     running.change(change);
     running.saveSoon();
   };
-  setHandler(messages.pause, (args) => onSignal(() => wishPause(data, signalArgs(args))), {
+  setHandler(messages.pause, (args) => onSignal(args, () => wishPause(data, signalArgs(args))), {
     description: 'Pause when the running step is done; {"mode": "now"} freezes the running command where it is. Optional "note".',
   });
-  setHandler(messages.resume, (args) => onSignal(() => resumeConversation(data, signalArgs(args))), {
+  setHandler(messages.resume, (args) => onSignal(args, () => resumeConversation(data, signalArgs(args))), {
     description:
       'Go on after a pause. Grants for a budget that ran out: {"extraTurns": 10, "extraTokens": 100000, "extraWallTimeMs": 600000, "extraStorageMb": 100, "extraCostUsd": 5}.',
   });
-  setHandler(messages.wake, (args) => onSignal(() => takeWake(data, callIdOf(args), newId('turn'))), {
+  setHandler(messages.wake, (args) => onSignal(args, () => takeWake(data, callIdOf(args), newId('turn'))), {
     description: 'Begin a turn without a message, in which the model reads the newest notes; while a turn runs, its next step reads them anyway.',
   });
-  setHandler(messages.subAgentEnded, (args) => onSignal(() => takeEnd(running, args)), { description: 'A sub-agent of this conversation reports its end.' });
+  setHandler(messages.subAgentEnded, (args) => onSignal(args, () => takeEnd(running, args)), {
+    description: 'A sub-agent of this conversation reports its end.',
+  });
   setHandler(messages.subAgentHasPlace, (args) => running.change(() => placeSubAgent(data, signalArgs(args).callId)), {
     description: 'A sub-agent that waits has a place in the tree of conversations.',
   });
   setHandler(messages.turnHasPlace, (args) => running.change(() => placeTurn(data, signalArgs(args).turnId)), {
     description: 'The turn, which waits because as many run as may, has got a place; a worker sends it.',
   });
-  setHandler(messages.compact, (args) => onSignal(() => wishContext(data, newId('cmp'), signalArgs(args).undo === true)), {
+  setHandler(messages.compact, (args) => onSignal(args, () => wishContext(data, newId('cmp'), signalArgs(args).undo === true)), {
     description: 'Leave older steps out of the prompts, before the next step. {"undo": true} takes the newest of these changes back.',
   });
-  setHandler(messages.serverAsks, (args) => onSignal(() => takeQuestion(data, signalArgs(args))), {
+  setHandler(messages.serverAsks, (args) => onSignal(args, () => takeQuestion(data, signalArgs(args))), {
     description: 'An MCP server asks the person behind the conversation during a call; a worker sends it.',
   });
-  setHandler(messages.clientAnswered, (args) => onSignal(() => takeAnswer(data, callIdOf(args) ?? '')), {
+  setHandler(messages.clientAnswered, (args) => onSignal(args, () => takeAnswer(data, callIdOf(args) ?? '')), {
     description: 'The service says that a client has given the result of a call, {"callId": "…"}. The result itself is in the database.',
   });
   setHandler(messages.forked, (args) => showFork(running, args), { description: 'A fork of this conversation was made; it is shown in the details.' });
   setHandler(messages.newVersion, () => undefined, {
     description: 'Move to the current version of the workers, once no turn runs; only where turns are pinned to versions. A worker sends it.',
   });
-  setHandler(messages.interrupt, () => onSignal(() => endTurn(data, 'interrupted')), {
+  setHandler(messages.interrupt, (args) => onSignal(args, () => endTurn(data, 'interrupted')), {
     description: 'End the running turn now, killing its command; then take the next message.',
   });
-  setHandler(messages.stopAfterStep, () => onSignal(() => endTurn(data, 'stopped')), { description: 'End the running turn when its running step is done.' });
+  setHandler(messages.stopAfterStep, (args) => onSignal(args, () => endTurn(data, 'stopped')), {
+    description: 'End the running turn when its running step is done.',
+  });
   setHandler(
     messages.cancel,
-    () =>
-      onSignal(() => {
+    (args) =>
+      onSignal(args, () => {
         dropQueue(data);
         endTurn(data, 'cancelled');
       }),
     { description: 'Drop all waiting messages and end the running turn now. The conversation stays open.' },
   );
-  setHandler(messages.close, () => onSignal(() => closeConversation(data)), {
+  setHandler(messages.close, (args) => onSignal(args, () => closeConversation(data)), {
     description: 'End the conversation for good; its sandbox is destroyed, or kept as the agent says.',
   });
 }
@@ -208,6 +215,8 @@ function acceptMessage(running: RunningConversation, given: Partial<SendMessageA
 
 async function receiveAnswer(running: RunningConversation, given: Partial<ResolveApprovalArgs> | undefined): Promise<ResolveApprovalResult> {
   const { data } = running;
+  const before = answerBefore(data) as ResolveApprovalResult | undefined;
+  if (before) return before;
   const { args, approval } = checkAnswer(data, given);
   const { callId, reason, by } = args;
   const isAsked = isQuestion(approval.pending.tool);
@@ -226,15 +235,17 @@ async function receiveAnswer(running: RunningConversation, given: Partial<Resolv
     return results[0] === true;
   });
   if (!effective) throw refusedUpdate('APPROVAL_NOT_FOUND', { callId, conversationId: data.conversationId });
-  return { callId, answer };
+  return answered(data, { callId, answer });
 }
 
 async function revoke(running: RunningConversation, given: unknown): Promise<RevokeAllowedToolResult> {
+  const before = answerBefore(running.data) as RevokeAllowedToolResult | undefined;
+  if (before) return before;
   const { tool, by } = checkRevocation(given);
   const revoked = running.change(() => revokeTool(running.data, tool, by));
   // Whoever asks afterwards finds it in the status.
   await running.save();
-  return { tool, revoked };
+  return answered(running.data, { tool, revoked });
 }
 
 /** Stores edited arguments in place of the model's; arguments that do not fit the tool leave the approval pending. */
@@ -259,6 +270,8 @@ async function applyEdit(
 /** Messages that come meanwhile wait for its end. */
 async function rewind(running: RunningConversation, given: unknown): Promise<RewindResult> {
   const { data } = running;
+  const answer = answerBefore(data) as RewindResult | undefined;
+  if (answer) return answer;
   const args = checkRewind(given);
   if (data.turn) await afterTask();
   if (data.changesContext && !data.turn && patched(REWINDS_AFTER_CONTEXT)) await condition(() => !data.changesContext);
@@ -269,7 +282,7 @@ async function rewind(running: RunningConversation, given: unknown): Promise<Rew
     const result = await rewindConversation(data, { ...args, conversationId, agentId, tenantId, rewindId: newId('rewind') });
     // It may be taken back, too; the agent writes it again.
     delete data.plan;
-    return result;
+    return answered(data, result);
   } catch (error) {
     throw refusalIn(error);
   } finally {
@@ -281,11 +294,4 @@ async function rewind(running: RunningConversation, given: unknown): Promise<Rew
     });
     running.saveSoon();
   }
-}
-
-/** The caller of an update learns the code and the values of an error only from a failure of its own. */
-function refusalIn(error: unknown): unknown {
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  if (!(cause instanceof ApplicationFailure)) return error;
-  return ApplicationFailure.nonRetryable(cause.message, cause.type, ...(cause.details ?? []));
 }

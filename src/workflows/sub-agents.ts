@@ -3,6 +3,7 @@ import type { ExecuteToolResult, ProposedCall } from '../contracts/activities.ts
 import type { LiveSubAgent } from '../contracts/conversation.ts';
 import type { CarriedConversation } from '../contracts/conversation-run.ts';
 import { closeSubAgent, holdSubAgent } from './activities.ts';
+import { patience } from './move-on.ts';
 import { mustEnd } from './state/conversation-state.ts';
 import { addSubAgent, endSubAgent, noteStarted, shareOf } from './state/sub-agents.ts';
 import type { ConversationData } from './state/conversation-data.ts';
@@ -37,7 +38,7 @@ export function untilReady(running: RunningConversation, call: ProposedCall, { w
 
 /** Waits until the sub-agent of a call has a place in the tree of conversations. */
 async function untilPlaced({ data }: RunningConversation, { callId }: ProposedCall, isOver: IsOver): Promise<void> {
-  await condition(() => mustEnd(data) || isOver() || data.placedAgents.includes(callId), LOOK_FOR_PLACE_MS, {
+  await condition(() => mustEnd(data) || isOver() || data.placedAgents.includes(callId), LOOK_FOR_PLACE_MS * patience(), {
     summary: 'a place in the tree of conversations',
   });
   data.placedAgents = data.placedAgents.filter((other) => other !== callId);
@@ -49,7 +50,7 @@ async function untilEnded({ data }: RunningConversation, { callId, share }: Prop
   if (share && own !== undefined) noteStarted(data, callId, own);
   data.awaitedAgents.push(...awaited);
   const isAwaited = ({ conversationId }: LiveSubAgent) => conversationId !== undefined && awaited.includes(conversationId);
-  await condition(() => mustEnd(data) || isOver() || !data.subAgents.some(isAwaited), LOOK_AGAIN_MS, { summary: 'look at the sub-agents' });
+  await condition(() => mustEnd(data) || isOver() || !data.subAgents.some(isAwaited), LOOK_AGAIN_MS * patience(), { summary: 'look at the sub-agents' });
   // A new run waits for them.
   if (isOver()) return;
   data.awaitedAgents = data.awaitedAgents.filter((other) => !awaited.includes(other));

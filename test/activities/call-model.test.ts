@@ -3,16 +3,16 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createCallModel } from '../../src/activities/call-model.ts';
 import type { CallModelArgs, CallModelResult } from '../../src/contracts/activities.ts';
-import type { ConversationStatus } from '../../src/contracts/conversation.ts';
 import { failure } from '../../src/contracts/errors.ts';
 import type { AssistantPart } from '../../src/contracts/transcript.ts';
-import type { Model, ModelRequest } from '../../src/models/model.ts';
+import type { Model } from '../../src/models/model.ts';
 import { definePlugin, defineTool } from '../../src/plugins/api/define-plugin.ts';
 import { createRegistry } from '../../src/plugins/registry/registry.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { makeAgent, silentLog } from '../models/support.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { beginTurn, speaking } from './step/model-calls.ts';
 
 const registry = createRegistry([
   definePlugin({
@@ -41,28 +41,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** A conversation of its own with one user message. */
-async function begin(): Promise<CallModelArgs> {
-  const conversationId = `conv_${++count}`;
-  const counts = { queued: 0, turnsUsed: 0, stepsUsed: 0, tokensUsed: 0, workedMs: 0 };
-  const owner = { conversationId, agentId: agent.id, userId: 'u', tenantId: 't', state: 'running' as const };
-  const status: ConversationStatus = { ...owner, ...counts, sandboxTier: 'none', pendingApprovals: [], runningCalls: [] };
-  await store.conversations.create({ ...owner, status });
-  await store.transcript.append(conversationId, 'turn_1', undefined, 'msg_1', { role: 'user', content: [{ type: 'text', text: 'Hello' }] });
-  return { conversationId, agentId: agent.id, turnId: 'turn_1', stepId: `step_${count}a`, step: 0, userId: 'u', tenantId: 't' };
-}
-
-function speaking(...parts: AssistantPart[]): Model & { asked: ModelRequest[] } {
-  const asked: ModelRequest[] = [];
-  return {
-    asked,
-    async answer(request, onDelta) {
-      asked.push(request);
-      for (const part of parts) if (part.type === 'text') onDelta({ type: 'text', text: part.text });
-      return { parts, usage: { inputTokens: 3, outputTokens: 4 } };
-    },
-  };
-}
+const begin = () => beginTurn(store, agent.id, ++count);
 const calling = (tool: string, input: Record<string, string>, unreadable?: string): AssistantPart => {
   return { type: 'tool-call', callId: '', tool, arguments: input, ...(unreadable && { unreadable }) };
 };

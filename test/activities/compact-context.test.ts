@@ -125,6 +125,18 @@ test('when results are not enough, a model sums up; that counts in the usage, an
   expect(transcript).toHaveLength(121);
 });
 
+test('of two attempts at the same time, what the stored one used counts, for both', async () => {
+  const args = await begin(60, 400);
+  const slow: Model = {
+    async answer() {
+      await compact(answering(SUMMARY), args, {}, 2);
+      return { parts: [{ type: 'text', text: SUMMARY }], usage: { ...USAGE, inputTokens: 9_000 } };
+    },
+  };
+  expect(await compact(slow, args)).toEqual({ changed: true, usage: USAGE });
+  expect(await usageOf(args)).toMatchObject({ calls: 1, inputTokens: USAGE.inputTokens });
+});
+
 test('a summary says the plan that the agent has then', async () => {
   const args = await begin(60, 400);
   await store.plans.write({ ...args, callId: 'call_1' }, [{ text: 'Count the east pier', status: 'done' }]);

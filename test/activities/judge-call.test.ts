@@ -66,6 +66,19 @@ function ask(model: Model, args: JudgeCallArgs, attempt = 1, isPriced = true): P
 const judgedOf = async ({ conversationId }: JudgeCallArgs) =>
   (await store.events.read(conversationId, 0)).flatMap((event) => (event.type === 'tool.judged' ? [event.data] : []));
 
+test('of two attempts at the same time, the verdict that is recorded counts for both', async () => {
+  const args = await begin();
+  const slow: Model = {
+    async answer() {
+      await ask(saying(verdict('hand-over', 1, 'It may delete.')), args, 2);
+      return { parts: [{ type: 'text', text: verdict('allow') }], usage: { inputTokens: 30, outputTokens: 4, costUsd: 0.01 } };
+    },
+  };
+  const [judged] = [await ask(slow, args), await judgedOf(args)];
+  expect(judged).toMatchObject({ reason: 'It may delete.' });
+  expect(await judgedOf(args)).toMatchObject([{ verdict: judged.verdict, reason: 'It may delete.' }]);
+});
+
 test('the judge sees the purpose of the agent, the rules, the messages of the user and the call', async () => {
   const args = await begin({ command: 'ls "a\u202Eb"' });
   const model = saying(verdict('allow'));

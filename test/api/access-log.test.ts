@@ -134,7 +134,8 @@ test('the log has nothing of what callers send: no address, key, token, path, qu
   await fetch(`${service.url}/codec/${key.authorization.slice('Bearer '.length)}/decode`, { method: 'POST', headers, body: '{"payloads": []}' });
   await fetch(`${service.url}/${CANARY}`);
   await post('/v1/conversations', { agent: CANARY, user: 7 });
-  expect(await sendRaw(`GET /%zz${CANARY} HTTP/1.1`)).toContain('400 Bad Request');
+  const refused = await sendRaw(`GET /%zz${CANARY} HTTP/1.1`);
+  for (const part of ['400 Bad Request', 'cache-control: no-store', 'x-content-type-options: nosniff']) expect(refused).toContain(part);
   expect(await sendRaw(`GET /healthz?${CANARY} HTTP/1.1`)).toContain('200 OK');
   expect(await sendRaw(CANARY)).toContain('400 Bad Request');
   await until(async () => accesses().length >= before + 15, 'all requests have their lines');

@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { connect, type AuditEntry, type Chat, type Longshore } from '../../src/client.ts';
+import type { AuditAction } from '../../src/contracts/audit.ts';
 import { installAgents, textIn, untilEvent, type Installation } from '../e2e/support.ts';
 import { runLine } from '../cli/support.ts';
 import { startApi, type TestApi } from './support.ts';
@@ -201,4 +202,21 @@ test('the model of an agent is told without the place of its files', async () =>
   const { agents } = (await answer.json()) as { agents: { model: string }[] };
   expect(agents).toHaveLength(2);
   for (const { model } of agents) expect(model).toMatch(/^scripted\/[^/]+$/);
+});
+
+test('an action that is not in the log and that no program writes is refused, so that a misspelt one is not taken for "nothing happened"', async () => {
+  const headers = await service.key(['admin'], 'north');
+  const answer = await fetch(`${service.url}/v1/audit?action=approval.anser`, { headers });
+  const problem = (await answer.json()) as { code: string; detail: string };
+  expect([answer.status, problem.code]).toEqual([400, 'INVALID_ARGUMENT']);
+  expect(problem.detail).toContain('"approval.anser" is no action of the audit log. Use one of approval.answer, ');
+  const line = await runLine(installation.longshore, ['audit', '--action', 'typo']);
+  expect([line.code, line.err]).toEqual([2, expect.stringContaining('"typo" is no action of the audit log. Use one of ')]);
+  // One that is known and did not happen is an empty list.
+  expect(await audit(headers, 'action=plugin.erase')).toEqual({ entries: [] });
+});
+
+test('an action that a newer version has written is found', async () => {
+  await installation.store.audit.add({ actor: { kind: 'login', id: 'ada' }, action: 'moon.phase' as AuditAction, target: 'moon' });
+  expect((await installation.longshore.audit.list({ action: 'moon.phase' })).entries).toMatchObject([{ action: 'moon.phase', target: 'moon' }]);
 });

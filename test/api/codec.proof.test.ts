@@ -81,6 +81,11 @@ test('payloads of a real history are decrypted, and what is encrypted again is d
   expect((await ask('/codec/decode', key, body)).body).toEqual(body);
 });
 
+test('no payloads are no payloads: the command line of Temporal asks without any when a query or signal has no input', async () => {
+  const key = await service.key(['codec:decode']);
+  for (const path of ['/codec/encode', '/codec/decode']) expect(await ask(path, key, {})).toMatchObject({ status: 200, body: { payloads: [] } });
+});
+
 test('the address of the codec may have the key, for a UI that sends no header', async () => {
   const { authorization } = await service.key(['codec:decode']);
   const key = authorization.replace('Bearer ', '');
@@ -120,7 +125,7 @@ test('a payload that cannot be decrypted is refused with the id of its key, and 
   expect([status, body]).toEqual([503, expect.objectContaining({ code: 'ENCRYPTION_KEY_UNKNOWN', values: { keyId: 'k0', known: 'k1' } })]);
   expect((await ask('/codec/decode', key, { payloads: [{ ...sealed, data: '!' }] })).body.code).toBe('PAYLOAD_UNREADABLE');
   expect((await ask('/codec/decode', key, { payloads: [{ data: 1 }] })).body.code).toBe('INVALID_ARGUMENT');
-  expect((await ask('/codec/decode', key, {})).body.code).toBe('INVALID_ARGUMENT');
+  expect((await ask('/codec/decode', key, { payloads: null })).body.code).toBe('INVALID_ARGUMENT');
   const much = await ask('/codec/decode', key, { payloads: [{ data: 'x'.repeat(8_000_000) }] });
   expect([much.status, much.body]).toEqual([413, expect.objectContaining({ code: 'BODY_TOO_LARGE', values: { limit: 8_000_000 } })]);
 });

@@ -100,6 +100,28 @@ test('in a silence connections stay and nothing arrives; its end ends them', asy
   expect(echo.heard).toEqual(['one', 'three']);
 });
 
+test('in a silence the server does not hear that a client has ended, and hears of no new one', async () => {
+  const arrived: Socket[] = [];
+  echo.server.on('connection', (socket) => arrived.push(socket));
+  const socket = await open();
+  expect(await ask(socket, 'one')).toBe('you say one');
+  way.silence();
+  socket.destroy();
+  const late = await open();
+  late.destroy();
+  await Promise.all([socket, late].map(async (each) => each.closed || once(each, 'close')));
+  // What is asked past the silence is answered after all that came before.
+  const aside = connect({ host: '127.0.0.1', port: echo.port });
+  sockets.push(aside);
+  expect(await ask(aside, 'two')).toBe('you say two');
+  expect(arrived).toHaveLength(2);
+  const [heldOpen] = arrived;
+  expect(heldOpen?.readyState).toBe('open');
+  const ended = once(heldOpen!, 'close');
+  way.heal();
+  await ended;
+});
+
 test('a drop before: the server has not heard it; a drop after: it has, and its answer is lost; each ends one connection', async () => {
   const [first, second, third] = [await open(), await open(), await open()];
   way.dropNext('before');

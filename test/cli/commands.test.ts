@@ -158,7 +158,13 @@ test('conversations are listed as a table and as JSON', async () => {
 test.each([
   ['an unknown command', ['frob'], 2, 'unknown command'],
   ['a missing option', ['run', 'scripted'], 2, '--message'],
+  ['an empty tenant', ['run', 'scripted', '--message', 'Hi', '--tenant', ''], 2, 'options of start.tenant: "" cannot be used.'],
+  ['an empty id', ['run', 'scripted', '--message', 'Hi', '--id', ''], 2, 'conversationId: "" cannot be used.'],
+  ['an empty place of a fork', ['fork', 'conv_none', '--at', ''], 2, 'options of fork.at: "" cannot be used.'],
+  ['an empty tenant of an erasure', ['erase', '--tenant', '', '--user', 'ada', '--yes'], 2, '--tenant: "" cannot be used.'],
+  ['an empty user of an erasure', ['erase', '--tenant', 'acme', '--user', '', '--yes'], 2, '--user: "" cannot be used.'],
   ['a bad number', ['ls', '--limit', 'many'], 2, 'whole number'],
+  ['a list of nothing', ['approvals', 'ls', '--limit', '0'], 2, 'Give a whole number from 1 on.'],
   ['a bad duration', ['resume', 'conv_none', '--extra-time', 'soon'], 2, '30s'],
   ['an unknown agent', ['run', 'nobody', '--message', 'Hi'], 2, 'No agent named "nobody"'],
   ['an unknown conversation', ['show', 'conv_none'], 1, 'No conversation "conv_none"'],

@@ -30,6 +30,14 @@ test('a tenant gets a retention of its own, for a time or for ever, and loses it
   ]);
 });
 
+test.each(['', ' ', 'x'.repeat(201), 'two\nlines'])('%j is no tenant: a variable of a script that is not set changes nothing', async (tenant) => {
+  const before = (await longshore.audit.list({ action: 'retention.set' })).entries.length;
+  const { code, err } = await line('set', tenant, '30d');
+  expect([code, err]).toEqual([2, expect.stringMatching(/^tenant: .* Write 1 to 200 characters\n$/)]);
+  expect((await line('ls')).out).not.toContain('30d');
+  expect((await longshore.audit.list({ action: 'retention.set' })).entries).toHaveLength(before);
+});
+
 test.each(['0', '0d', 'soon', '-1d'])('"%s" is no time to keep conversations for', async (text) => {
   const { code, err } = await line('set', 'acme', '--', text);
   expect([code, err]).toEqual([2, expect.stringContaining('Give a duration such as 30d, or "keep".')]);

@@ -8,6 +8,7 @@ import type { ConversationState } from '../../src/contracts/conversation.ts';
 import { createTestSandboxes, type TestSandboxes } from '../sandbox/lifecycle/support.ts';
 import { newConversation, statusOf } from '../store/support.ts';
 import { builtCommandLine } from '../support/built-programs.ts';
+import { openTerminal } from './open-terminal.ts';
 import { runLine } from './support.ts';
 
 const before = { ...process.env };
@@ -90,7 +91,8 @@ test('a command streams, is given our input and arguments as they are, and ends 
   });
   expect(told).toEqual({ code: 7, out: 'in\n/tmp\n', err: 'a b\n' });
   expect(await line('exec', id, '--', 'printf', '%s|', "it's", '$HOME', '-x')).toEqual({ code: 0, out: "it's|$HOME|-x|", err: '' });
-  expect(await line('exec', id, 'kill -TERM $$')).toMatchObject({ code: 143 });
+  for (const [signal, code] of Object.entries({ TERM: 143, BUS: 135, USR1: 138, SYS: 159 }))
+    expect(await line('exec', id, `kill -${signal} $$`)).toMatchObject({ code });
   expect(await line('exec', id, '--timeout', '200ms', 'sleep 60')).toEqual({ code: 124, out: '', err: 'longshore: the time limit was reached\n' });
   expect(await line('exec', id, 'echo $KEY')).toMatchObject({ out: expect.not.stringContaining('hunter2') as string });
 });
@@ -239,50 +241,3 @@ test('~. lets go at the beginning of a line only, and ~~ is one ~', () => {
   expect(typed('~~/a\r~x')).toEqual(['~/a\r~x']);
   expect(typed('a\x1db')).toEqual(['a!']);
 });
-
-/** Runs the command line in a terminal of 31 lines and 97 columns, as a person would. */
-async function openTerminal(args: string[]) {
-  const program = `
-import fcntl, os, pty, select, struct, sys, termios
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 31, 97, 0, 0))
-inputs = [0, terminal]
-while terminal in inputs:
-    for ready in select.select(inputs, [], [])[0]:
-        try:
-            data = os.read(ready, 65536)
-        except OSError:
-            data = b''
-        if not data:
-            inputs.remove(ready)
-        else:
-            os.write(terminal if ready == 0 else 1, data)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`;
-  const child = spawn('python3', ['-c', program, process.execPath, await builtCommandLine(), ...args], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env },
-  });
-  let shown = '';
-  let wake = () => {};
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text;
-    wake();
-  });
-  let seen = 0;
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  return {
-    ended,
-    shown: () => shown,
-    type: (text: string) => void child.stdin.write(text),
-    async until(text: string) {
-      while (!shown.includes(text, seen)) {
-        const over = await Promise.race([new Promise<false>((resolve) => (wake = () => resolve(false))), ended.then(() => true)]);
-        if (over && !shown.includes(text, seen)) throw new Error(`the terminal ended without "${text}": ${shown}`);
-      }
-      seen = shown.indexOf(text, seen) + text.length;
-    },
-  };
-}

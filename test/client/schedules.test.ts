@@ -1,33 +1,18 @@
 import { Client, Connection, ScheduleNotFoundError, ServiceError } from '@temporalio/client';
-import { connect, defineAgent, type CreateScheduleOptions, type Longshore } from '../../src/client.ts';
+import type { CreateScheduleOptions } from '../../src/client.ts';
 import { createScheduleCalls } from '../../src/client/schedule-calls.ts';
 import type { StartParts } from '../../src/client/start-conversation.ts';
 import { SCHEDULED_WORKFLOW } from '../../src/contracts/schedule.ts';
 import type { Store } from '../../src/store/store.ts';
 import { loadConfig } from '../../src/platform/config.ts';
 import { until } from '../e2e/support.ts';
-import { createTestDatabase, testInstallation, type TestDatabase } from '../support/databases.ts';
+import { useSchedules } from './own-schedules.ts';
 
-// No worker runs here: all of this is between the client and Temporal.
-const name = testInstallation();
-let database: TestDatabase;
-let longshore: Longshore;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  longshore = await open(name);
-});
-afterAll(async () => {
-  for (const { id } of await longshore.schedules.list()) await longshore.schedules.delete(id);
-  await longshore[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
-
-const open = (taskQueue: string) => connect({ databaseUrl: database.url, taskQueue, agents: [defineAgent({ id: 'reporter', model: 'scripted/none.yaml' })] });
-const what = { agent: 'reporter', user: 'user-1', message: 'Report.' };
+const { name, open, longshore, what } = useSchedules(['reporter']);
 const daily = (id: string) => ({ ...what, id: `${id}-${name}`, cron: '@daily' });
 
 test('a schedule is given back as it was made', async () => {
-  const { schedules } = longshore;
+  const { schedules } = longshore();
   const cron = await schedules.create({ ...what, id: `cron-${name}`, cron: ' 0  9 * * 1-5 ', timeZone: 'Europe/Berlin', maxRuns: 3, catchUp: '2h' });
   expect(cron).toEqual({
     id: `cron-${name}`,
@@ -102,12 +87,12 @@ const bad: [string, object, string][] = [
 ];
 test.each(bad)('%s is refused before there is a schedule', async (_name, options, message) => {
   const id = `bad-${name}`;
-  await expect(longshore.schedules.create({ ...what, id, ...options } as CreateScheduleOptions)).rejects.toMatchObject({ message });
-  await expect(longshore.schedules.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
+  await expect(longshore().schedules.create({ ...what, id, ...options } as CreateScheduleOptions)).rejects.toMatchObject({ message });
+  await expect(longshore().schedules.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
 });
 
 test('lengths are in whole seconds, as Temporal counts them', async () => {
-  const { schedules } = longshore;
+  const { schedules } = longshore();
   const made = await schedules.create({ ...what, id: `seconds-${name}`, every: '1.001m', catchUp: 90_499.6 });
   expect(made).toMatchObject({ timing: { kind: 'every', everyMs: 60_000 }, catchUpMs: 90_000 });
   expect(Date.parse(made.nextAt[0]!) % 60_000).toBe(0);
@@ -115,17 +100,17 @@ test('lengths are in whole seconds, as Temporal counts them', async () => {
 });
 
 test('an id is taken once, and can be taken again when its schedule is removed', async () => {
-  const { schedules } = longshore;
+  const { schedules } = longshore();
   const { id } = await schedules.create(daily('taken'));
   const message = `There is a schedule "${id}" already. Choose another id, or remove that one first: longshore schedule rm ${id}`;
-  await expect(schedules.create(daily('taken'))).rejects.toMatchObject({ code: 'SCHEDULE_EXISTS', message });
+  await expect(schedules.create({ ...daily('taken'), message: 'Other.' })).rejects.toMatchObject({ code: 'SCHEDULE_EXISTS', message });
   await schedules.delete(id);
-  expect(await schedules.create(daily('taken'))).toMatchObject({ id });
+  expect(await schedules.create({ ...daily('taken'), message: 'Other.' })).toMatchObject({ id, message: 'Other.' });
 });
 
 test('what does not exist, or belongs to another installation of the same Temporal, is not found', async () => {
   await using other = await open(`${name}-other`);
-  const { id } = await longshore.schedules.create(daily('ours'));
+  const { id } = await longshore().schedules.create(daily('ours'));
   for (const known of [id, 'nowhere']) {
     const { schedules } = other;
     for (const call of [schedules.get(known), schedules.pause(known), schedules.resume(known), schedules.trigger(known), schedules.delete(known)]) {
@@ -133,30 +118,30 @@ test('what does not exist, or belongs to another installation of the same Tempor
     }
   }
   expect(await other.schedules.list()).toEqual([]);
-  expect(await longshore.schedules.get(id)).toMatchObject({ paused: false });
+  expect(await longshore().schedules.get(id)).toMatchObject({ paused: false });
 });
 
 test('a schedule that was changed in Temporal is shown as it is now', async () => {
   await using client = await openTemporal();
-  const { id } = await longshore.schedules.create(daily('changed'));
+  const { id } = await longshore().schedules.create(daily('changed'));
   await client.schedule.getHandle(id).update(({ action, ...same }) => ({
     ...same,
     spec: { intervals: [{ every: '1h', offset: '5m' }] },
     action: { ...action, args: [{ agent: 'reporter', user: 'user-2', message: 'Now.' }] },
   }));
-  expect(await longshore.schedules.get(id)).toMatchObject({ timing: { kind: 'other' }, user: 'user-2', tenant: 'default', message: 'Now.' });
+  expect(await longshore().schedules.get(id)).toMatchObject({ timing: { kind: 'other' }, user: 'user-2', tenant: 'default', message: 'Now.' });
 });
 
 test('a run waits for a worker as long as runs may be late, and then says that none came', async () => {
   await using client = await openTemporal();
-  const { id } = await longshore.schedules.create({ ...daily('alone'), catchUp: '2h' });
+  const { id } = await longshore().schedules.create({ ...daily('alone'), catchUp: '2h' });
   const handle = client.schedule.getHandle(id);
   expect((await handle.describe()).action.workflowExecutionTimeout).toBe(7_200_000);
   await handle.update(({ action, ...same }) => ({ ...same, action: { ...action, workflowExecutionTimeout: '1s' } }));
   await handle.trigger();
-  const outcome = async () => (await longshore.schedules.get(id)).runs[0]?.outcome;
+  const outcome = async () => (await longshore().schedules.get(id)).runs[0]?.outcome;
   await until(async () => (await outcome()) === 'failed', 'the run is given up');
-  expect((await longshore.schedules.get(id)).runs).toMatchObject([{ outcome: 'failed', problem: 'no worker started it in time' }]);
+  expect((await longshore().schedules.get(id)).runs).toMatchObject([{ outcome: 'failed', problem: 'no worker started it in time' }]);
 });
 
 async function openTemporal() {

@@ -1,6 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createExcessScan, excessOf, excessOfValue, parseForeign, tryParseForeign } from '../../src/contracts/foreign-json.ts';
+import {
+  createExcessScan,
+  excessOf,
+  excessOfValue,
+  inexactNumberIn,
+  mayHaveLostDigits,
+  parseForeign,
+  tryParseForeign,
+} from '../../src/contracts/foreign-json.ts';
 import { cpuMs } from '../support/cpu-time.ts';
 
 const nested = (depth: number, inside = '1') => `${'['.repeat(depth)}${inside}${']'.repeat(depth)}`;
@@ -62,10 +70,42 @@ test('JSON of others is parsed, or refused with the reason', () => {
   expect(tryParseForeign(nested(100_000))).toBeUndefined();
 });
 
+test.each<[string, string | undefined]>([
+  ['{"id":9007199254740991,"less":-9007199254740991}', undefined],
+  ['{"id":9007199254740993}', '9007199254740993'],
+  ['{"id":-12345678901234567890}', '-12345678901234567890'],
+  // As JavaScript itself writes a large number, and the same with its last digits, which it would not show.
+  ['[1152921504606847000,1e21,1.5e300]', undefined],
+  ['[1152921504606846976]', '1152921504606846976'],
+  ['[{"a":[1,2,1000000000000000000000]}]', '1000000000000000000000'],
+  ['[3.14159265358979323846,0.1,-0,1E+2]', undefined],
+  ['[1e400]', '1e400'],
+  ['[1e-400]', undefined],
+  [`{"text":"12345678901234567890","quoted\\"12345678901234567890":"\\\\"}`, undefined],
+  ['{"a":"\\\\","b":12345678901234567890}', '12345678901234567890'],
+  [`[${'1'.repeat(60)}]`, `${'1'.repeat(40)}…`],
+])('%s has numbers that would be changed: %s', (json, number) => {
+  expect(inexactNumberIn(json)).toBe(number);
+  const parsed = tryParseForeign(json);
+  if (number !== undefined) expect(mayHaveLostDigits(parsed)).toBe(true);
+});
+
+test('values with exact numbers have lost no digits', () => {
+  for (const value of [undefined, null, 'a', 9_007_199_254_740_991, 0.1, 1e-300, { a: [1, { b: -1 }] }]) expect(mayHaveLostDigits(value)).toBe(false);
+  for (const value of [2 ** 53, Infinity, { a: [1, { b: -(2 ** 60) }] }]) expect(mayHaveLostDigits(value)).toBe(true);
+});
+
 test('it takes no more than the length of a text', () => {
   const since = cpuMs();
   for (const json of [`"${'\\\\'.repeat(4_000_000)}"`, `[${'"\\"",'.repeat(999_999)}1]`, `"${'\\"'.repeat(4_000_000)}"`])
     expect(excessOf(json)).toBeUndefined();
+  for (const json of [
+    `"1234567890123456${'\\\\'.repeat(4_000_000)}"`,
+    `[1234567890123456${',"\\\\"'.repeat(999_999)}]`,
+    `[${'1'.repeat(8_000_000)}]`,
+    '-'.repeat(4_000_000),
+  ])
+    inexactNumberIn(json);
   expect(cpuMs() - since).toBeLessThan(5_000);
 });
 
@@ -75,10 +115,11 @@ const ALLOWED: Record<string, string> = {
   'cli/output/call-text.ts': 'what the worker has stored of a result, cut to what is shown',
   'cli/plugins/configure-plugin.ts': 'an argument of the command line, which the client measures',
   'platform/own-version.ts': 'package.json of this package',
+  'client/http/http-events.ts': 'events of the service that the caller has named, which measured what is in them',
   'client/http/http-link.ts': 'an answer of the service that the caller has named',
   'contracts/foreign-json.ts': 'here it is measured',
   'contracts/json.ts': 'a comment',
-  'setup/engine-facts.ts': 'an answer of the Docker engine',
+  'images/template-images.ts': 'names that the Docker engine has given to images',
   'setup/gvisor.ts': "settings of the machine's engine",
   'setup/postgres-files.ts': 'a list of the embedded Postgres',
   'setup/read-log.ts': "lines of the worker's own log",

@@ -15,6 +15,7 @@ test.each([
   ['words', 'It is high at noon.', /^it is no JSON value \(.*\)$/],
   ['two fences', '```\n1\n```\n```\n2\n```', /^it is no JSON value/],
   ['a fence without an end', '```json\n{}', /^it is no JSON value/],
+  ['a number that loses digits', '{"id": 9007199254740993}', 'its number 9007199254740993 would be rounded; write it as a string, if the schema takes one'],
   ['too many levels', `${'['.repeat(600)}${']'.repeat(600)}`, 'its JSON is nested more than 500 levels deep'],
   ['too many keys', `{${Array.from({ length: 200_001 }, () => '"a":1').join(',')}}`, /^its JSON has more than 200000 keys/],
 ])('%s is no JSON value, and the problem says why', (_what, text, problem) => {

@@ -25,3 +25,21 @@ test('metrics are served while there are many connections that say nothing, half
     for (const socket of sockets) socket.destroy();
   }
 });
+
+test('parameters of a scrape, and probes that want no body, are answered as the address without them', async () => {
+  const metrics: Pick<WorkerMetrics, 'render' | 'contentType'> = { render: async () => 'a 1\n', contentType: 'text/plain' };
+  let here = true;
+  const store = { ping: async () => here };
+  await using served = await serveMetrics({ address: '127.0.0.1:0', metrics: metrics as WorkerMetrics, store, log: pino({ level: 'silent' }) });
+  expect(await (await fetch(`${served.url}/metrics?collect=all`)).text()).toBe('a 1\n');
+  const probe = async (path: string) => {
+    const response = await fetch(`${served.url}/${path}`, { method: 'HEAD' });
+    return [response.status, await response.text()];
+  };
+  expect([await probe('metrics'), await probe('healthz?full'), await probe('health'), await probe('none')]).toEqual(
+    [200, 200, 200, 404].map((code) => [code, '']),
+  );
+  here = false;
+  expect(await probe('healthz')).toEqual([503, '']);
+  expect((await fetch(`${served.url}/healthz`, { method: 'POST' })).status).toBe(404);
+});

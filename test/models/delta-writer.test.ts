@@ -17,6 +17,25 @@ test('what was not written yet is given to the caller, after all that was', asyn
   expect(await deltas.rest()).toEqual([]);
 });
 
+test('a character whose halves come by themselves is written as one', async () => {
+  const written: NewEvent[] = [];
+  let onWrite: () => void;
+  const nextWrite = () => new Promise<void>((resolve) => (onWrite = resolve));
+  const deltas = createDeltaWriter(async (events) => {
+    written.push(...events);
+    onWrite();
+  }, stamp);
+  const first = nextWrite();
+  deltas.add(delta('a\ud83d'));
+  await first;
+  const second = nextWrite();
+  deltas.add(delta('\ude00b'));
+  await second;
+  deltas.add(delta('\ud83d'));
+  expect(await deltas.rest()).toEqual([event('\ud83d')]);
+  expect(written).toEqual([event('a'), event('\ud83d\ude00b')]);
+});
+
 test('the rest is not given when something before it could not be written', async () => {
   const deltas = createDeltaWriter(() => Promise.reject(new Error('the database is away')), stamp);
   deltas.add(delta('a'));

@@ -95,4 +95,10 @@ describe('the prompt made from a transcript', () => {
     const { messages } = toMessages(makeRequest([hello, call('call_1')], { tools: [] }), traits);
     expect(messages[1]?.content).toMatchObject([{ toolName: 'shell_run' }]);
   });
+
+  test('so does a call without a name, which a model has made', () => {
+    const nameless: TranscriptEntry = { role: 'assistant', parts: [{ type: 'tool-call', callId: 'call_1', tool: '', arguments: {} }] };
+    const { messages } = toMessages(makeRequest([hello, nameless], { tools: [] }), traits);
+    expect(messages.slice(1).map(({ content }) => content)).toMatchObject([[{ toolName: '_' }], [{ toolName: '_' }]]);
+  });
 });

@@ -76,6 +76,13 @@ describe('an openai-compatible model', () => {
     }
   });
 
+  test('arguments with a number that would lose digits are kept as unreadable, with the number', async () => {
+    const call = toolCall(0, 'shell__run', '{"id":1234567890123456789,"text":"9007199254740993"}');
+    await using server = await startProvider((response) => sendEvents(response, chatChunks([call], 'tool_calls')));
+    const { answer } = await ask(makeModel('openai-compatible/qwen', { baseUrl: server.url }), makeRequest([hello]));
+    expect(answer.parts).toMatchObject([{ arguments: {}, unreadable: expect.stringContaining('have the number 1234567890123456789, which would be rounded') }]);
+  });
+
   test('a tool that does not exist keeps the name that the model used', async () => {
     await using server = await startProvider((response) => sendEvents(response, chatChunks([toolCall(0, 'fly', '{"to":"moon"}')], 'tool_calls')));
     const { answer } = await ask(makeModel('openai-compatible/qwen', { baseUrl: server.url }), makeRequest([hello]));

@@ -10,6 +10,8 @@ export interface AuthorizationServer extends AsyncDisposable {
   user: string;
   /** Changes what it says of itself. */
   metadata: Record<string, unknown>;
+  /** It says that as OpenID Connect does, and in no other way. */
+  isOpenId: boolean;
   /** Parameters of the answers to browsers, such as an error. */
   answer: Record<string, string>;
   /** What it was asked, as `token:refresh_token`, `register`, `authorize` and the like. */
@@ -39,6 +41,8 @@ interface Code extends Issued {
   redirectUri: string;
 }
 
+const OPEN_ID = { jwks_uri: 'https://keys.example/', subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['RS256'] };
+
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const clients = new Map<string, { secret?: string }>();
   const codes = new Map<string, Code>();
@@ -51,6 +55,7 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
     url,
     user: 'ada',
     metadata: {},
+    isOpenId: false,
     answer: {},
     asked: [],
     last: {},
@@ -70,7 +75,8 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '', url);
     const body = request.method === 'POST' ? await text(request) : '';
-    if (pathname === '/.well-known/oauth-authorization-server') return json(response, 200, metadata());
+    if (pathname === (server.isOpenId ? '/.well-known/openid-configuration' : '/.well-known/oauth-authorization-server'))
+      return json(response, 200, { ...metadata(), ...(server.isOpenId && OPEN_ID) });
     if (pathname === '/register') return register(response, body);
     if (pathname === '/authorize') return authorize(response, searchParams);
     if (pathname === '/revoke') return revoke(request, response, new URLSearchParams(body));

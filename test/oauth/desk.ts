@@ -95,14 +95,14 @@ export interface Browser {
 export async function goThere(rows: SignInRows, link: string): Promise<Browser> {
   const found = await rows.byLink(link);
   if (!found) throw new Error('the link does not work');
-  const { location, cookie } = await setOut({ rows }, found, COOKIE);
+  const { location, cookie } = await setOut({ rows, allowAddresses: [] }, found, COOKIE);
   const answer = await fetch(location, { redirect: 'manual' });
   return { back: new URL(answer.headers.get('location') ?? ''), cookie };
 }
 
-export function comeHome(rows: SignInRows, { back, cookie }: Browser): Promise<SignIn[]> {
+export async function comeHome(rows: SignInRows, { back, cookie }: Browser): Promise<SignIn[]> {
   const { state = '', code, error, iss: issuer } = Object.fromEntries(back.searchParams);
-  return comeBack({ rows, allowAddresses: [] }, { state, code, error, issuer }, cookie);
+  return (await comeBack({ rows, allowAddresses: [] }, { state, code, error, issuer }, cookie)).waiting;
 }
 
 export async function signIn(rows: SignInRows, link: string): Promise<void> {

@@ -13,10 +13,11 @@ const METADATA = {
 const RESOURCE = { resource: 'https://desk.example/mcp', authorization_servers: ['https://auth.example'] };
 
 /** A network with these documents, and nothing else. */
-function network(documents: Record<string, object>): Parameters<typeof findAuthorization>[2] {
+function network(documents: Record<string, object | number>): Parameters<typeof findAuthorization>[2] {
   return async (url) => {
     const found = documents[String(url)];
-    return found ? Response.json(found) : new Response(null, { status: 404 });
+    if (typeof found === 'object') return Response.json(found);
+    return new Response(null, { status: found ?? 404 });
   };
 }
 
@@ -75,6 +76,66 @@ test('an authorization server that the operator has not named is refused, where 
     'the server names the authorization server https://auth.example, and only https://ours.example is allowed',
   );
   expect(await findAuthorization({ ...SERVER, issuer: 'https://auth.example/' }, {}, usual())).toBeDefined();
+  await expect(findAuthorization({ ...SERVER, issuer: 'https://ours.example' }, {}, network({}))).rejects.toThrow(
+    'the server names no authorization server, and only https://ours.example is allowed',
+  );
+});
+
+const ABOUT_SERVER = 'https://desk.example/.well-known/oauth-protected-resource';
+const ABOUT_ISSUER = 'https://auth.example/.well-known/oauth-authorization-server';
+
+test.each([503, 500, 502, 429])(
+  'a server that does not say now where its authorization server is (HTTP %i) is not taken for one that has none: the user would be sent to a wrong place',
+  async (status) => {
+    const own = { ...METADATA, issuer: 'https://desk.example/', authorization_endpoint: 'https://desk.example/authorize' };
+    const documents = { [`${ABOUT_SERVER}/mcp`]: status, 'https://desk.example/.well-known/oauth-authorization-server': own };
+    const message = `the server answers with HTTP ${status} when it is asked for its authorization server`;
+    await expect(findAuthorization(SERVER, {}, network(documents))).rejects.toThrow(message);
+    const named = { resourceMetadataUrl: new URL('https://desk.example/about') };
+    await expect(findAuthorization(SERVER, named, network({ ...documents, 'https://desk.example/about': status }))).rejects.toThrow(message);
+  },
+);
+
+test('a server that names a document over http, as behind a proxy that ends TLS, is its own authorization server if it says so, and is refused otherwise', async () => {
+  const named = { resourceMetadataUrl: new URL('http://desk.example/about') };
+  const own = { ...METADATA, issuer: 'https://desk.example/', authorization_endpoint: 'https://desk.example/authorize' };
+  const found = await findAuthorization(SERVER, named, network({ 'https://desk.example/.well-known/oauth-authorization-server': own }));
+  expect(found.authorizationServerUrl).toBe('https://desk.example/');
+  await expect(findAuthorization(SERVER, named, network({}))).rejects.toThrow('"http://desk.example/about" is not an https address');
+});
+
+test('why a server was not asked for its authorization server is said', async () => {
+  const away = async () => Promise.reject(new Error('it is away'));
+  await expect(findAuthorization(SERVER, {}, away)).rejects.toThrow('it is away');
+  const inside = { resourceMetadataUrl: new URL('https://10.0.0.1/about') };
+  await expect(findAuthorization(SERVER, inside, createOAuthFetch(SERVER, []))).rejects.toThrow('an operator can allow it in LONGSHORE_PLUGIN_ADDRESSES');
+});
+
+test.each([502, 503, 429])(
+  'an authorization server that does not say now what it is (HTTP %i) is not asked at addresses that it may not have',
+  async (status) => {
+    const documents = { [`${ABOUT_SERVER}/mcp`]: RESOURCE, [ABOUT_ISSUER]: status };
+    await expect(findAuthorization(SERVER, {}, network(documents))).rejects.toThrow(`HTTP ${status}`);
+  },
+);
+
+test('of several authorization servers, the one that the operator names is used, else the one that has issued the tokens, else the first', async () => {
+  const other = { ...METADATA, issuer: 'https://other.example' };
+  const documents = {
+    [`${ABOUT_SERVER}/mcp`]: { ...RESOURCE, authorization_servers: ['https://auth.example', 'https://other.example'] },
+    [ABOUT_ISSUER]: METADATA,
+    'https://other.example/.well-known/oauth-authorization-server': other,
+  };
+  const chosen = async (issuer: string | undefined, before?: string) =>
+    (await findAuthorization({ ...SERVER, ...(issuer !== undefined && { issuer }) }, {}, network(documents), before)).authorizationServerUrl;
+  expect(await chosen(undefined)).toBe('https://auth.example');
+  expect(await chosen('https://other.example/')).toBe('https://other.example');
+  expect(await chosen(undefined, 'https://other.example')).toBe('https://other.example');
+  expect(await chosen('https://auth.example', 'https://other.example')).toBe('https://auth.example');
+  expect(await chosen(undefined, 'https://gone.example')).toBe('https://auth.example');
+  await expect(chosen('https://ours.example')).rejects.toThrow(
+    'the server names the authorization servers https://auth.example, https://other.example, and only https://ours.example is allowed',
+  );
 });
 
 test('an authorization server without PKCE is refused', async () => {

@@ -53,7 +53,8 @@ export function memoryRows(): SignInRows {
       const { way } = one ?? {};
       if (!one || !way) return undefined;
       delete one.way;
-      return way.browser === browser && isOpen(one) ? { signIn: one, verifier: way.verifier } : undefined;
+      const { verifier, client } = way;
+      return way.browser === browser && isOpen(one) ? { signIn: one, verifier, ...(client && { client }) } : undefined;
     },
     async finish({ tenantId, userId, server, url }) {
       const found = [...signIns.values()].filter(

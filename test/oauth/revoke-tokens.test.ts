@@ -72,6 +72,63 @@ test('a server that revokes only what renews has revoked enough', async () => {
   expect(await end()).toMatchObject({ outcome: 'revoked' });
 });
 
+test('tokens that a worker renews while the user signs out are the ones that are removed and revoked', async () => {
+  const { refresh_token: before } = await tokensOf();
+  let renewed: { access_token: string } | undefined;
+  let answer: () => void = () => undefined;
+  const begun = new Promise<void>((begin) => {
+    // A worker has begun before the sign-out, and its authorization server answers later.
+    const renewing = desk.rows.tokens.inTurn(ADA, async () => {
+      await new Promise<void>((done) => {
+        answer = done;
+        begin();
+      });
+      const known = await desk.rows.tokens.get(ADA);
+      const given = { grant_type: 'refresh_token', refresh_token: before, client_id: 'client-1' };
+      renewed = (await (await fetch(`${authorization.url}/token`, { method: 'POST', body: new URLSearchParams(given) })).json()) as { access_token: string };
+      const { client } = known!.secret as { client: JsonObject };
+      await desk.rows.tokens.renew(ADA, known!.version, { scope: '', secret: { tokens: renewed, client } });
+    });
+    renewing.catch(() => undefined);
+  });
+  await begun;
+  const ended = end();
+  answer();
+  expect(await ended).toEqual({ outcome: 'revoked', issuer: authorization.url });
+  expect(renewed).toBeDefined();
+  expect(authorization.holderOf(renewed!.access_token)).toBeUndefined();
+});
+
+test('what was renewed between the two looks at it is revoked, too', async () => {
+  const known = (await desk.rows.tokens.get(ADA))!;
+  const given = { grant_type: 'refresh_token', refresh_token: (await tokensOf()).refresh_token, client_id: 'client-1' };
+  const renewed = (await (await fetch(`${authorization.url}/token`, { method: 'POST', body: new URLSearchParams(given) })).json()) as { access_token: string };
+  const { client } = known.secret as { client: JsonObject };
+  let reads = 0;
+  const get: typeof desk.rows.tokens.get = async (place) => {
+    const found = await desk.rows.tokens.get(place);
+    if (++reads === 1) await desk.rows.tokens.renew(ADA, known.version, { scope: '', secret: { tokens: renewed, client } });
+    return found;
+  };
+  expect(await signOut({ rows: { tokens: { ...desk.rows.tokens, get } }, allowAddresses: [] }, ADA)).toMatchObject({ outcome: 'revoked' });
+  expect(authorization.holderOf(renewed.access_token)).toBeUndefined();
+  expect(await desk.rows.tokens.get(ADA)).toBeUndefined();
+});
+
+test('an authorization server that says what it offers as OpenID Connect does has the tokens revoked', async () => {
+  const { access_token: access } = await tokensOf();
+  authorization.isOpenId = true;
+  expect(await end()).toEqual({ outcome: 'revoked', issuer: authorization.url });
+  expect(authorization.holderOf(access)).toBeUndefined();
+});
+
+test('a server that is its own authorization server, by another name at its origin, has the tokens revoked', async () => {
+  const known = (await desk.rows.tokens.get(ADA))!;
+  authorization.metadata['issuer'] = `${authorization.url}/oauth`;
+  await desk.rows.tokens.put(ADA, { ...known, url: `${authorization.url}/mcp`, issuer: `${authorization.url}/` });
+  expect(await end()).toEqual({ outcome: 'revoked', issuer: `${authorization.url}/` });
+});
+
 test('tokens that cannot be read are removed', async () => {
   const tokens = { ...desk.rows.tokens, get: async () => Promise.reject(new Error('no key')) };
   expect(await signOut({ rows: { tokens }, allowAddresses: [] }, ADA)).toEqual({ outcome: 'kept', why: 'no key' });

@@ -1,5 +1,6 @@
+import { createUserTokens } from '../../src/oauth/user-tokens.ts';
 import { startAuthorizationServer, type AuthorizationServer } from './authorization-server.ts';
-import { comeHome, goThere, linkIn, openDesk, signIn, type Desk } from './desk.ts';
+import { linkIn, openDesk, PUBLIC_URL, signIn, type Desk } from './desk.ts';
 import { serveProtected, type ProtectedFixture } from './protected-server.ts';
 
 let authorization: AuthorizationServer;
@@ -175,6 +176,49 @@ describe('after the sign-in', () => {
     expect(desk.questions).toHaveLength(1);
   });
 
+  test('calls of a user at the same time whose renewal fails fail together, and do not try one after the other', async () => {
+    await signedIn();
+    authorization.expire();
+    authorization.fail = { status: 503, body: '' };
+    const tokens = createUserTokens({ server: { name: 'desk', url: server.url }, publicUrl: PUBLIC_URL, allowAddresses: [], rows: desk.rows });
+    const ada = { tenantId: 'north', userId: 'ada' };
+    const refused = await tokens.current(ada);
+    const calls = await Promise.allSettled(Array.from({ length: 6 }, () => tokens.after(ada, refused, { lacks: 'token' }, false)));
+    expect(calls.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 'rejected'));
+    expect(renewals()).toBe(1);
+    authorization.fail = undefined;
+    expect(authorization.holderOf(await tokens.after(ada, refused, { lacks: 'token' }, false))).toMatchObject({ user: 'ada' });
+  });
+
+  test.each([
+    [503, { error: 'backend_unavailable' }, 'server_error'],
+    [500, { error: 'internal_failure' }, 'server_error'],
+    [429, { error: 'rate_limited' }, 'too_many_requests'],
+  ])('a renewal that fails with HTTP %i for a reason of the authorization server keeps the sign-in, whatever code it has: %j', async (status, body, code) => {
+    await signedIn();
+    authorization.expire();
+    authorization.fail = { status, body: JSON.stringify(body) };
+    await expect(desk.call('ada', 'file')).rejects.toThrow(`that is not possible now: the authorization server answers "${code}"`);
+    authorization.fail = undefined;
+    expect(await desk.call('ada', 'file')).toBe('filed for ada');
+    expect(desk.questions).toEqual([]);
+  });
+
+  test.each(['two\nlines', 'caf\u00e9', 'naïve\u0000', '\ud83d\ude00', '', 'a b'])(
+    'a token that no request can carry is none: %j is neither kept nor repeated in what is said, and a later one is used',
+    async (odd) => {
+      await signedIn();
+      authorization.expire();
+      const answer = { access_token: odd && `canary-${odd}`, token_type: 'Bearer' };
+      authorization.fail = { status: 200, body: JSON.stringify(answer) };
+      const failed = (await desk.call('ada', 'file').catch((error: unknown) => error)) as Error;
+      expect(failed.message).toContain('that is not possible now: the authorization server gives a token that cannot be sent');
+      expect(`${failed.message} ${desk.logged.join()}`).not.toContain('canary');
+      authorization.fail = undefined;
+      expect(await desk.call('ada', 'file')).toBe('filed for ada');
+    },
+  );
+
   test('a call that needs more rights asks for those beside the ones that are there, and for no more than that often', async () => {
     await signedIn();
     server.scope = 'read';
@@ -221,66 +265,5 @@ describe('after the sign-in', () => {
     await desk.call('ada', 'file');
     expect(authorization.secrets.length).toBeGreaterThan(3);
     for (const secret of authorization.secrets) expect(desk.logged.join('\n')).not.toContain(secret);
-  });
-});
-
-describe('the way back', () => {
-  let leave: () => void = () => undefined;
-  let call: Promise<unknown> | undefined;
-  afterEach(async () => {
-    leave();
-    await call?.catch(() => undefined);
-  });
-
-  /** The link of a call that waits. */
-  function waitingLink(): Promise<string> {
-    return new Promise((resolve) => {
-      desk.person = async (question) => {
-        resolve(linkIn(question));
-        await new Promise<void>((left) => (leave = left));
-        return { action: 'cancel' };
-      };
-      call = desk.call('ada', 'sign_in');
-    });
-  }
-  const isSignedIn = async () => (await desk.rows.tokens.get({ tenantId: 'north', userId: 'ada', server: 'desk' })) !== undefined;
-
-  test('a link ends with the question', async () => {
-    const link = await waitingLink();
-    leave();
-    await expect(call).rejects.toThrow('the user has not done so in time');
-    await expect(goThere(desk.rows, link)).rejects.toThrow('the link does not work');
-  });
-
-  test('a state is good once, and for the browser that was sent out', async () => {
-    const link = await waitingLink();
-    const stolen = await goThere(desk.rows, link);
-    await expect(comeHome(desk.rows, { ...stolen, cookie: `longshore_sign_in=${'x'.repeat(43)}` })).rejects.toMatchObject({ code: 'LINK_ENDED' });
-    await expect(comeHome(desk.rows, stolen)).rejects.toMatchObject({ code: 'LINK_ENDED' });
-    const first = await goThere(desk.rows, link);
-    const second = await goThere(desk.rows, link);
-    await expect(comeHome(desk.rows, first)).rejects.toMatchObject({ code: 'LINK_ENDED' });
-    expect(await isSignedIn()).toBe(false);
-    expect(await comeHome(desk.rows, second)).toMatchObject([{ tenantId: 'north', userId: 'ada', server: 'desk' }]);
-    await expect(comeHome(desk.rows, second)).rejects.toMatchObject({ code: 'LINK_ENDED' });
-    await expect(goThere(desk.rows, link)).rejects.toThrow('the link does not work');
-  });
-
-  test.each([
-    [{ iss: 'https://elsewhere.example' }, 'the answer does not come from the authorization server to which the browser was sent'],
-    [{ iss: '' }, 'the answer does not come from the authorization server to which the browser was sent'],
-    [{ code: '', error: 'access_denied' }, 'it was declined there'],
-    [{ code: '', error: 'server_error' }, 'the authorization server answers "server_error"'],
-    [{ code: '', error: '<script>' }, 'the authorization server answers an error without a known code'],
-    [{ code: '' }, 'the authorization server gives no code'],
-    [{ code: 'another' }, 'the authorization server answers "invalid_grant"'],
-  ] as [Record<string, string>, string][])('with %j nothing is kept, and the link can be opened again', async (answer, message) => {
-    const link = await waitingLink();
-    authorization.answer = answer;
-    await expect(goThere(desk.rows, link).then((browser) => comeHome(desk.rows, browser))).rejects.toThrow(message);
-    expect(await isSignedIn()).toBe(false);
-    authorization.answer = {};
-    await signIn(desk.rows, link);
-    expect(await isSignedIn()).toBe(true);
   });
 });

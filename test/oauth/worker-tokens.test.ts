@@ -31,6 +31,18 @@ test('credentials that are refused are a problem of the server, and are not repe
   expect(bench.logged.join('\n')).not.toContain('wrong-secret');
 });
 
+test('a token that no request can carry is a problem of the server, and is not repeated in it', async () => {
+  await using authorization = await startAuthorizationServer();
+  await using server = await serveProtected(authorization);
+  authorization.fail = { status: 200, body: JSON.stringify({ access_token: 'canary-\u00e9\n', token_type: 'Bearer' }) };
+  const oauth = { as: 'worker', clientId: 'worker', clientSecret: 'worker-secret', issuer: authorization.url } as const;
+  await using bench = await openBench(described(server.url, oauth));
+  expect(bench.plugin().problem).toBe(
+    'The server cannot be used: the MCP server fix asks for a token, and none is issued: the authorization server gives a token that cannot be sent; it is tried again',
+  );
+  expect(bench.logged.join('\n')).not.toContain('canary');
+});
+
 test('a server that is not reached over https gets no token, unless it is on this machine', async () => {
   const oauth = { as: 'worker', clientId: 'worker', clientSecret: 'secret', issuer: 'https://auth.example' } as const;
   await using bench = await openBench(described('http://desk.example/mcp', oauth));

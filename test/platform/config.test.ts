@@ -54,3 +54,23 @@ test.each([
     `${name}: "${value}" is not usable (${what}). Correct it or unset it; docs/settings.md lists the variables`,
   );
 });
+
+describe.each(['LONGSHORE_METRICS_ADDRESS', 'LONGSHORE_HOST_ADDRESS', 'LONGSHORE_API_ADDRESS'] as const)('%s', (name) => {
+  test.each([
+    'foo:99999',
+    '999.1.1.1:9464',
+    'a b:9464',
+    'http://127.0.0.1:9464',
+    'user:word@127.0.0.1:9464',
+    '127.0.0.1:9464#x:1',
+    '127.0.0.1/x:1',
+    'x?:1',
+    '::1:9464',
+  ])('is refused at the start: %s', (value) =>
+    expect(() => loadConfig({ [name]: value })).toThrow(new RegExp(`^${name}: .* is not usable \\(write host:port, such as `)),
+  );
+
+  test.each(['127.0.0.1:0', '[::1]:9464', 'metrics.internal:80', '0.0.0.0:65535'])('is taken: %s', (value) =>
+    expect(loadConfig({ [name]: value })[name]).toBe(value),
+  );
+});

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { placeWhole, writeWhole } from '../../src/platform/place-whole.ts';
@@ -35,4 +36,13 @@ test('many at once in one process do not meet, and a name may be as long as name
   await Promise.all(contents.map((content) => writeWhole(path, content)));
   expect(contents).toContain(readFileSync(path, 'utf8'));
   expect(readdirSync(directory)).toHaveLength(1);
+});
+
+test('what is no file is not replaced by one, nor is a link that leads to it', async () => {
+  const [pipe, link] = [join(directory, 'pipe'), join(directory, 'link')];
+  execFileSync('mkfifo', [pipe]);
+  symlinkSync(pipe, link);
+  for (const path of [pipe, link]) await expect(writeWhole(path, 'x')).rejects.toMatchObject({ code: 'EINVAL', message: 'it is a device, a pipe or a socket' });
+  expect([lstatSync(pipe).isFIFO(), lstatSync(link).isSymbolicLink()]).toEqual([true, true]);
+  expect(readdirSync(directory).toSorted()).toEqual(['link', 'pipe']);
 });

@@ -13,6 +13,17 @@ describe('running a program', () => {
     expect((await runCommand('sleep', ['60'], { timeoutMs: 20 })).code).toBe(124);
   });
 
+  test('one that writes more than it may is ended', async () => {
+    const outcome = await runCommand('sh', ['-c', 'exec yes'], { mostOutput: 100_000, signal: new AbortController().signal });
+    expect(outcome).toMatchObject({ code: 128, isCut: true });
+    expect(outcome.stdout.length).toBeLessThan(1_000_000);
+    expect(outcome).not.toHaveProperty('killedBy');
+  });
+
+  test('one that the system ends says by which signal', async () => {
+    expect(await runCommand('sh', ['-c', 'kill -TERM $$'])).toMatchObject({ code: 128, killedBy: 'SIGTERM' });
+  });
+
   test('a failure names the step, the last words and the way out', async () => {
     const failing = mustRun('Baking', 'sh', ['-c', 'echo too hot >&2; exit 1'], { fix: 'Open a window' });
     await expect(failing).rejects.toMatchObject({ code: 'SETUP_FAILED', message: 'Baking: sh ended with code 1: too hot. Open a window' });

@@ -171,6 +171,21 @@ test('one that is prolonged when its end has been decided stays; one that is des
   await expect(sandboxes.get(sandboxId, where).keepalive(600_000)).rejects.toMatchObject({ code: 'SANDBOX_DESTROYED' });
 });
 
+test.each(['stop', 'hibernate'] as const)('one that is prolonged when it was decided to %s it goes on with its commands', async (onTtl) => {
+  await using sandbox = await open({ backend: 'local', ttlMs: 1, onTtl });
+  const { sandboxId } = sandbox;
+  await sandbox.start('sleep 600', { execId: 'work' });
+  await using worker = await createSandboxes({ config: { ...loadConfig(), LONGSHORE_SANDBOX_BACKEND: 'local' }, store, log });
+  const get: typeof store.sandboxes.get = async (id) => {
+    const row = await store.sandboxes.get(id);
+    if (id === sandboxId) await sandbox.keepalive(600_000);
+    return row;
+  };
+  await destroyExpired({ store: { sandboxes: { ...store.sandboxes, get } }, sandboxes: worker, log });
+  expect(await sandbox.tier()).toBe('running');
+  expect(await sandbox.execs()).toMatchObject([{ execId: 'work', state: 'running' }]);
+});
+
 test('one that is to be hibernated when its time is over is put to disk, or stopped where that cannot be', async () => {
   await using sandbox = await open({ backend: 'docker', runtime: 'auto', ttlMs: 1, onTtl: 'hibernate' });
   await sandbox.writeFile('kept', 'yes');

@@ -1,21 +1,22 @@
 import { linesOfEngine } from '../../src/cli/machine/doctor.ts';
 import { adviceFor } from '../../src/setup/docker-engine.ts';
-import { readEngineInfo } from '../../src/setup/engine-facts.ts';
+import { inspectEngine, readEngineInfo } from '../../src/setup/engine-facts.ts';
+import { sandboxImageState } from '../../src/setup/sandbox-image.ts';
 
-const info = (change: object) =>
-  JSON.stringify({
-    ServerVersion: '27.1.0',
-    OperatingSystem: 'Debian',
-    Runtimes: { runc: {}, 'io.containerd.runc.v2': {} },
-    ExperimentalBuild: false,
-    CgroupVersion: '2',
-    Driver: 'overlay2',
-    DriverStatus: [['Backing Filesystem', 'extfs']],
-    SecurityOptions: ['name=seccomp,profile=builtin', 'name=cgroupns'],
-    ...change,
-  });
-const linesOf = (stdout: string, stderr = '') => linesOfEngine(readEngineInfo(stdout, stderr), 'current');
-const levels = (stdout: string, stderr = '') => Object.fromEntries(linesOf(stdout, stderr).map((line) => [line.name, line.ok]));
+type Info = Parameters<typeof readEngineInfo>[0];
+const info = (change: Info): Info => ({
+  ServerVersion: '27.1.0',
+  OperatingSystem: 'Debian',
+  Runtimes: { runc: {}, 'io.containerd.runc.v2': {} },
+  ExperimentalBuild: false,
+  CgroupVersion: '2',
+  Driver: 'overlay2',
+  DriverStatus: [['Backing Filesystem', 'extfs']],
+  SecurityOptions: ['name=seccomp,profile=builtin', 'name=cgroupns'],
+  ...change,
+});
+const linesOf = (given: Info) => linesOfEngine(readEngineInfo(given), 'current');
+const levels = (given: Info) => Object.fromEntries(linesOf(given).map((line) => [line.name, line.ok]));
 
 describe('what the doctor says of an engine', () => {
   test('an engine without extras works, and each thing it lacks is a warning with advice', () => {
@@ -31,7 +32,7 @@ describe('what the doctor says of an engine', () => {
   });
 
   test('a gVisor that is registered by itself, or with the script of another version, works, and the line says how to make it fast', () => {
-    const facts = readEngineInfo(info({ Runtimes: { runc: {}, runsc: { path: '/usr/bin/runsc' } } }), '');
+    const facts = readEngineInfo(info({ Runtimes: { runc: {}, runsc: { path: '/usr/bin/runsc' } } }));
     const line = (script: 'old' | 'other') => linesOfEngine(facts, script).find(({ name }) => name === 'Runtimes');
     const todo = 'Optional, so that sandboxes wake in half the time or less: longshore setup --gvisor, and restart the engine';
     expect(line('other')).toEqual({ name: 'Runtimes', ok: 'warning', found: "runc, runsc (runsc is /usr/bin/runsc, without Longshore's script)", todo });
@@ -39,14 +40,24 @@ describe('what the doctor says of an engine', () => {
   });
 
   test('the names of shims are not runtimes', () => {
-    expect(readEngineInfo(info({}), '')).toMatchObject({ runtimes: ['runc'] });
+    expect(readEngineInfo(info({}))).toMatchObject({ runtimes: ['runc'] });
   });
 
-  test('no engine is a missing one, in its own words', () => {
-    expect(linesOf(JSON.stringify({ ServerErrors: ['Cannot connect to the Docker daemon'] }))).toMatchObject([
-      { ok: 'missing', found: 'Cannot connect to the Docker daemon' },
-    ]);
-    expect(levels('', 'docker: broken')).toEqual({ 'Docker engine': 'missing' });
+  test('no engine is a missing one, and the line says why', async () => {
+    const facts = await inspectEngine('unix:///nowhere/docker.sock');
+    expect(facts).toEqual({ outcome: 'absent', problem: 'connect ENOENT /nowhere/docker.sock' });
+    expect(linesOfEngine(facts, 'current')).toMatchObject([{ name: 'Docker engine', ok: 'missing', found: 'connect ENOENT /nowhere/docker.sock' }]);
+  });
+
+  test('an engine and its image are seen without the docker command, which a container does not have', async () => {
+    const [path, host] = [process.env['PATH'], process.env['DOCKER_HOST']];
+    process.env['PATH'] = '/nowhere';
+    try {
+      expect(await inspectEngine(host)).toMatchObject({ outcome: 'present' });
+      expect(await sandboxImageState(process.env['LONGSHORE_TEST_IMAGE'] ?? '', host)).toBe('current');
+    } finally {
+      process.env['PATH'] = path;
+    }
   });
 });
 

@@ -40,6 +40,11 @@ describe('registering gVisor with the engine', () => {
     });
   });
 
+  test('says what to do where the settings cannot be written', async () => {
+    const problem = { code: 'SETUP_FAILED', message: expect.stringMatching(/it cannot be written \(.*\)\. Run this as root/) };
+    await expect(registerRunsc(OURS, '/proc/daemon.json')).rejects.toMatchObject(problem);
+  });
+
   test('leaves another runsc and a file that is not JSON alone, and says what to do', async () => {
     await registerRunsc({ script: '/usr/bin/longshore-runsc', program: '/usr/bin/runsc' }, file);
     const before = await settings();

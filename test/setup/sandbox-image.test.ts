@@ -7,14 +7,14 @@ const inImage = async (command: string, ...flags: string[]) =>
 
 describe('the sandbox image', () => {
   test('an image made from these files is not built again', async () => {
-    expect(await sandboxImageState(image)).toBe('current');
+    expect(await sandboxImageState(image, process.env['DOCKER_HOST'])).toBe('current');
     const said: string[] = [];
     expect(await ensureSandboxImage({ image, log: (line) => said.push(line) })).toBe('present');
     expect(said).toEqual([]);
   });
 
   test('an unknown name is a missing image', async () => {
-    expect(await sandboxImageState('longshore-sandbox:never-built')).toBe('missing');
+    expect(await sandboxImageState('longshore-sandbox:never-built', process.env['DOCKER_HOST'])).toBe('missing');
   });
 
   test('the tools are on board', async () => {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import type { BlobStore } from '../../src/store/blobs/blob-store.ts';
@@ -123,6 +123,23 @@ test('what a crash has left of a put is listed and can be removed', async () => 
     expect(await blobs.list()).toEqual([]);
   }
   expect({ files: await readdir(directory), uploads: s3.uploads.size }).toEqual({ files: [], uploads: 0 });
+});
+
+test('a download from S3 that its reader is too slow for leaves nothing behind for each time that it waits', async () => {
+  const blobs = open('s3://bucket/some/prefix');
+  const { blobId } = await blobs.put(Readable.from(cutUp(randomBytes(6 * MEGABYTE))));
+  const seen = { waits: 0, listeners: 0 };
+  PassThrough.prototype.write = function (this: PassThrough, ...args: Parameters<Writable['write']>) {
+    const isTaken = Writable.prototype.write.apply(this, args);
+    if (!isTaken) seen.waits += 1;
+    seen.listeners = Math.max(seen.listeners, this.listenerCount('close'), this.listenerCount('error'));
+    return isTaken;
+  } as Writable['write'];
+  for await (const _ of blobs.get(blobId)) await new Promise(setImmediate);
+  Reflect.deleteProperty(PassThrough.prototype, 'write');
+  expect(seen.waits).toBeGreaterThan(20);
+  expect(seen.listeners).toBeLessThan(10);
+  await blobs.remove(blobId);
 });
 
 test('no part that is sent to S3 is larger than 8 MB', () => {

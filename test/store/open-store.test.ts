@@ -1,3 +1,4 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { openStore } from '../../src/store/open-store.ts';
 import { createTestDatabase } from '../support/databases.ts';
@@ -38,4 +39,29 @@ test('queries that wait for a connection when a store is closed are answered fir
   await store[Symbol.asyncDispose]();
   expect(await Promise.all(waiting)).toEqual(waiting.map(() => []));
   await expect(store.conversations.list({ limit: 1 })).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+});
+
+test('a server that takes statements and answers none is said to be away within seconds', async () => {
+  await using database = await createTestDatabase();
+  const { hostname, port } = new URL(database.url);
+  const answers: Socket[] = [];
+  const proxy = createServer((client) => {
+    const server = connect({ host: hostname, port: Number(port) });
+    for (const socket of [client, server]) socket.on('error', () => undefined).on('close', () => [client, server].forEach((each) => each.destroy()));
+    answers.push(server);
+    client.pipe(server).pipe(client);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  try {
+    const url = Object.assign(new URL(database.url), { port: String((proxy.address() as AddressInfo).port) }).href;
+    await using store = await openStore({ url, log: silent, poolSize: 2 });
+    expect(await store.ping()).toBe(true);
+    for (const server of answers) server.unpipe().pause();
+    const askedAt = performance.now();
+    expect(await store.ping()).toBe(false);
+    expect(performance.now() - askedAt).toBeLessThan(30_000);
+    for (const server of answers) server.destroy();
+  } finally {
+    proxy.close();
+  }
 });

@@ -87,7 +87,7 @@ async function checkpointsBefore(): Promise<NonNullable<Census['checkpoints']>> 
 
 /** What hibernates needs an engine with gVisor and checkpoints; where it has none, those tests are left out, and this says so. */
 async function announceGvisor(log: (line: string) => void): Promise<void> {
-  const facts = await inspectEngine();
+  const facts = await inspectEngine(process.env['DOCKER_HOST']);
   const able = facts.outcome === 'present' && facts.experimental && facts.runtimes.includes('runsc');
   process.env['LONGSHORE_TEST_GVISOR'] = able ? 'yes' : 'no';
   const hasScript = able && (await judgeGvisorScript(facts.gvisorProgram)) === 'current';

@@ -1,7 +1,7 @@
 import { createLogger } from '../../src/platform/log.ts';
 import type { Sandboxes } from '../../src/sandbox/api/host-sandboxes.ts';
 import type { Store } from '../../src/store/store.ts';
-import { startDraining } from '../../src/worker/drain-host.ts';
+import { startDraining } from '../../src/worker/hosts/drain-host.ts';
 
 async function until(question: () => boolean): Promise<void> {
   while (!question()) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -9,7 +9,7 @@ beforeEach(() => void import.meta.jest.useFakeTimers());
 afterEach(() => void import.meta.jest.useRealTimers());
 
 /** Finds nothing to do, whatever is asked. */
-const empty = { listExpired: async () => [], begun: async () => [], claim: async () => [], sweep: async () => 0 };
+const empty = { listExpired: async () => [], begun: async () => [], claim: async () => [], sweep: async () => 0, sweepAfter: async () => ({ removed: 0 }) };
 const store = new Proxy({}, { get: () => empty }) as Store;
 
 test('rounds that came due while one took longer than the interval are not made up for', async () => {

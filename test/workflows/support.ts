@@ -135,7 +135,7 @@ export class Stage {
   client!: Client;
   private native!: NativeConnection;
 
-  static async open(): Promise<Stage> {
+  static async open(options: Pick<WorkerOptions, 'maxCachedWorkflows'> = {}): Promise<Stage> {
     const stage = new Stage();
     const address = process.env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233';
     const connection = await Connection.connect({ address });
@@ -144,7 +144,7 @@ export class Stage {
     const native = await NativeConnection.connect({ address });
     stage.stops.unshift(() => native.close());
     stage.native = native;
-    await stage.poll({ taskQueue: stage.taskQueue, workflowBundle: await bundle() });
+    await stage.poll({ ...options, taskQueue: stage.taskQueue, workflowBundle: await bundle() });
     stage.stops.unshift(await stage.senders.serve(native, stage.taskQueue));
     return stage;
   }
@@ -154,7 +154,7 @@ export class Stage {
     return this.poll({ taskQueue: hostQueue(this.taskQueue, hostId) });
   }
 
-  private async poll(options: Pick<WorkerOptions, 'taskQueue' | 'workflowBundle'>): Promise<void> {
+  private async poll(options: Pick<WorkerOptions, 'taskQueue' | 'workflowBundle' | 'maxCachedWorkflows'>): Promise<void> {
     const worker = await Worker.create({
       ...options,
       connection: this.native,

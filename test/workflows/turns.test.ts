@@ -1,3 +1,4 @@
+import { deferred } from '../../src/common/deferred.ts';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { asks, followCommand, Stage, toolCall, until } from './support.ts';
 
@@ -27,7 +28,7 @@ test('a message is answered step by step until the model asks for nothing', asyn
 test.each([
   ['attach', '4', 0],
   ['repeat', '5', 5],
-  ['once', '30', 1],
+  ['once', '30', 3],
 ] as const)('a call to %s is given up after %s s of silence, and deaths of workers do not make it wait longer', async (retry, seconds, attempts) => {
   const world = await stage.start((world) => world.answers.push(asks(toolCall({ retry })), asks()));
   await world.untilAsked('finishTurn');
@@ -36,7 +37,7 @@ test.each([
   const { heartbeatTimeout, retryPolicy } = call!.activityTaskScheduledEventAttributes!;
   expect(String(heartbeatTimeout?.seconds)).toBe(seconds);
   expect(retryPolicy?.maximumAttempts ?? 0).toBe(attempts);
-  if (attempts !== 1) expect(retryPolicy).toMatchObject({ initialInterval: { nanos: 200_000_000 }, backoffCoefficient: 1 });
+  expect(retryPolicy).toMatchObject({ initialInterval: { nanos: 200_000_000 }, backoffCoefficient: 1 });
 });
 
 test('calls that only read run side by side, all others in order', async () => {
@@ -111,7 +112,7 @@ test('a message that cannot be accepted fails its turn only', async () => {
 });
 
 test('a tool that fails for good is settled as failed, one whose worker died as unknown when it may run only once', async () => {
-  let over = false;
+  const over = deferred<void>();
   const [failing, dying] = [
     toolCall({ tool: 'weather:lookup', needsSandbox: false, retry: 'once' }),
     toolCall({ tool: 'mail:send', needsSandbox: false, retry: 'once', timeoutMs: -599_500 }),
@@ -120,10 +121,7 @@ test('a tool that fails for good is settled as failed, one whose worker died as 
     world.answers.push(asks(failing, dying), asks());
     world.tool = async ({ callId }) => {
       if (callId === failing.callId) throw new Error('it rains');
-      await until(
-        async () => over,
-        () => 'the test did not end',
-      );
+      await over.promise;
       throw new Error('too late');
     };
   });
@@ -132,7 +130,25 @@ test('a tool that fails for good is settled as failed, one whose worker died as 
     { callId: failing.callId, settlement: 'failed', message: 'weather:lookup failed: it rains' },
     { callId: dying.callId, settlement: 'unknown' },
   ]);
-  over = true;
+  expect(world.asked('mail:send')).toHaveLength(3);
+  over.resolve();
+});
+
+test('a call that may run only once is given to another worker when the first one is silent: that knows whether it has begun', async () => {
+  const over = deferred<void>();
+  const call = toolCall({ tool: 'mail:send', needsSandbox: false, retry: 'once', timeoutMs: -599_500 });
+  const world = await stage.start((world) => {
+    world.answers.push(asks(call), asks());
+    world.tool = async () => {
+      if (world.asked('mail:send').length > 1) return { outcome: 'finished', isError: false, sandboxTier: 'none' };
+      await over.promise;
+      throw new Error('too late');
+    };
+  });
+  await world.untilAsked('finishTurn');
+  expect(world.asked('mail:send')).toHaveLength(2);
+  expect(world.asked('settleCall')).toEqual([]);
+  over.resolve();
 });
 
 test('what a call leaves unknown is told to the model, not run again', async () => {

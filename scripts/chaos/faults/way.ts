@@ -10,7 +10,10 @@ export interface Way extends AsyncDisposable {
   port: number;
   /** Ends all connections, and refuses new ones until `heal`. */
   cut(): void;
-  /** Connections stay and new ones are made, but nothing arrives in either direction until `heal`, which ends them. */
+  /**
+   * As when the other machine is gone, or the cable: connections stay and new ones are made, but nothing arrives in either direction, the end of a connection
+   * neither, until `heal`, which ends them. New ones do not reach the server.
+   */
   silence(): void;
   heal(): void;
   /**
@@ -43,10 +46,14 @@ export async function openWay(target: () => Address | undefined): Promise<Way> {
       client.destroy();
       return;
     }
+    if (state === 'silent') {
+      hold(client, links);
+      return;
+    }
     const upstream = connect(address);
-    const link: Link = { isSilent: state === 'silent', end: () => [client, upstream].forEach((socket) => socket.destroy()) };
+    const link: Link = { isSilent: false, end: () => [client, upstream].forEach((socket) => socket.destroy()) };
     links.add(link);
-    endTogether(client, upstream, () => links.delete(link));
+    endTogether([client, upstream], link, () => links.delete(link));
     const drop = () => {
       dropped += 1;
       link.end();
@@ -94,17 +101,29 @@ export async function openWay(target: () => Address | undefined): Promise<Way> {
   };
 }
 
+/** A connection that is made in silence. */
+function hold(client: Socket, links: Set<Link>): void {
+  const link: Link = { isSilent: true, end: () => client.destroy() };
+  links.add(link);
+  client.on('error', () => undefined);
+  client.on('close', () => links.delete(link));
+  client.resume();
+}
+
 /** What one has sent before it ended still reaches the other. */
-function endTogether(one: Socket, other: Socket, ended: () => void): void {
+function endTogether([one, other]: [Socket, Socket], link: Link, ended: () => void): void {
   const open = new Set([one, other]);
   for (const [from, to] of [
     [one, other],
     [other, one],
   ] as const) {
-    from.on('error', () => to.destroy());
+    from.on('error', () => {
+      if (!link.isSilent) to.destroy();
+    });
     from.on('close', () => {
       open.delete(from);
       if (open.size === 0) ended();
+      if (link.isSilent) return;
       to.end();
       to.resume();
     });

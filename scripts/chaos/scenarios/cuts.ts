@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cutOff, lose } from '../faults/break-ways.ts';
 import { FEATURES } from '../kinds/features.ts';
 import { KINDS } from '../kinds/kinds.ts';
-import { measureRecovery, type Recovery } from '../measure-recovery.ts';
+import { describeRecovery, judgeRecovery, measureRecovery, type Recovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
@@ -34,11 +34,7 @@ export const cuts: Scenario = {
     });
     const { outages, drops } = await breaking;
     verdict.add(...(await strangeEffects(world)));
-    for (const { what, newMs, oldMs } of outages) {
-      const late = Math.max(newMs, oldMs);
-      if (late > RECOVERY_LIMIT_MS)
-        verdict.add({ rule: 'recovery', what: `after ${what} it took ${seconds(late)}; ${seconds(RECOVERY_LIMIT_MS)} are allowed` });
-    }
+    for (const outage of outages) judgeRecovery(verdict, outage, { limitMs: RECOVERY_LIMIT_MS, after: outage.what });
     const longest = (of: 'newMs' | 'oldMs') => seconds(Math.max(0, ...outages.map((outage) => outage[of])));
     say(`${outages.length} outages and ${drops} lost connections; ${conversations} conversations had ${calls} calls and ${events} events`);
     say(`longest recovery: ${longest('newMs')} until a new conversation was answered, ${longest('oldMs')} until all that were under way went on`);
@@ -64,6 +60,6 @@ async function breakAtRandom(world: World, over: AbortSignal, say: Run['say']): 
 async function cutOffAndRecover(world: World, say: Run['say']): Promise<Outage> {
   const what = await cutOff(world, OUTAGES_MS);
   const recovery = await measureRecovery(world);
-  say(`${what}: ${seconds(recovery.newMs)} until a new conversation was answered, ${seconds(recovery.oldMs)} until all that were under way went on`);
+  say(`${what}: ${describeRecovery(recovery)}`);
   return { what, ...recovery };
 }

@@ -6,7 +6,7 @@ import { problemsWithFullDisks } from '../disks/problems-with-full-disks.ts';
 import { openSmallDisk, whyNoSmallDisk, type SmallDisk } from '../disks/small-disk.ts';
 import { openHost, type ChaosHost } from '../hosts/open-hosts.ts';
 import { KINDS, STORED } from '../kinds/kinds.ts';
-import { measureRecovery } from '../measure-recovery.ts';
+import { describeRecovery, judgeRecovery, measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
@@ -98,11 +98,10 @@ async function fillAtRandom(world: World, hostDisk: SmallDisk, over: AbortSignal
     filled.times += 1;
     const hasEnded = await world.restartPostgres();
     filled.restarts += hasEnded ? 1 : 0;
-    const [{ newMs, oldMs }] = await Promise.all([measureRecovery(world), asker.askAgain()]);
+    const [recovery] = await Promise.all([measureRecovery(world), asker.askAgain()]);
     const what = `${FAULTS[fault]} for ${seconds(lengthMs)}${hasEnded ? ', and Postgres ended' : ''}`;
-    say(`${what}: ${seconds(newMs)} until a new conversation was answered, ${seconds(oldMs)} until all that were under way went on`);
-    if (Math.max(newMs, oldMs) > RECOVERY_LIMIT_MS)
-      verdict.add({ rule: 'recovery', what: `after ${what} it took ${seconds(Math.max(newMs, oldMs))}; ${seconds(RECOVERY_LIMIT_MS)} are allowed` });
+    say(`${what}: ${describeRecovery(recovery)}`);
+    judgeRecovery(verdict, recovery, { limitMs: RECOVERY_LIMIT_MS, after: what });
   }
 }
 

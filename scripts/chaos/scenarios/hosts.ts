@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoOwnEngine } from '../../own-engine.ts';
 import { HOSTED } from '../kinds/kinds.ts';
-import { LOST_AFTER_MS, openHosts, type ChaosHost, type ChaosHosts } from '../hosts/open-hosts.ts';
+import { LOST_AFTER_MS, openHosts, type ChaosHost, type ChaosHosts, type Servers } from '../hosts/open-hosts.ts';
 import { problemsWithLosses } from '../hosts/problems-with-losses.ts';
 import { play } from '../play.ts';
 import { between, oneOf } from '../random.ts';
@@ -14,7 +14,10 @@ const CONVERSATION_LIMIT_MS = 300_000;
 const QUIET_MS = [3_000, 8_000] as const;
 /** Short ones end before the host is given up. Long ones do not: the other host has to have been there for as long, too. */
 const OUTAGES_MS = { short: [1_000, 20_000], long: [LOST_AFTER_MS + 10_000, LOST_AFTER_MS + 30_000] } as const;
-const FAULTS = ['cut', 'silence', 'death'] as const;
+/** `vanishing`: a death of which the servers hear nothing, as no connection ends. */
+const FAULTS = ['cut', 'silence', 'death', 'vanishing'] as const;
+type Fault = (typeof FAULTS)[number];
+const DEATHS: ReadonlySet<Fault> = new Set(['death', 'vanishing']);
 /** Where one server is reached, the host goes on with half of its work. */
 const SERVERS = ['both', 'both', 'Postgres', 'Temporal'] as const;
 /** A host says six times in `LOST_AFTER_MS` that it is there; when it does, it removes what has been taken over. */
@@ -23,7 +26,7 @@ const CLOSING_MS = 30_000;
 
 export const hosts: Scenario = {
   summary:
-    'Two hosts, of which one at a time is cut off from both servers or one of them with all that runs on it, or dies and comes back, for less or more time than after which it is given up.',
+    'Two hosts, of which one at a time is cut off from both servers or one of them with all that runs on it, or dies, with its connections or without their end, and comes back, for less or more time than after which it is given up.',
   minutes: 6,
   rules: ['lost', 'doubled', 'transcript', 'result', 'reported'],
   spares: false,
@@ -60,16 +63,15 @@ async function loseAtRandom(
     const [least, most] = OUTAGES_MS[oneOf(random, ['short', 'long'] as const)];
     const lengthMs = between(random, least, most);
     const survivors = random() < 0.5;
-    const server = fault === 'death' ? 'both' : oneOf(random, SERVERS);
+    const server = DEATHS.has(fault) ? 'both' : oneOf(random, SERVERS);
     const before = await sandboxesOn(world, host);
-    if (fault === 'death') await host.die?.();
-    else host.network[fault](server);
+    await lose(host, fault, server);
     await sleep(lengthMs);
     const still = await sandboxesOn(world, host);
     const taken = before.filter((id) => !still.includes(id));
     taken.forEach((id) => replaced.add(id));
-    if (fault === 'death') await host.comeBack(survivors);
-    else host.network.heal();
+    host.network.heal();
+    if (DEATHS.has(fault)) await host.comeBack(survivors);
     outages += 1;
     const aloneMs = await untilSingle(world, all);
     const what = `${fault} of host "${host.id}"${server === 'both' ? '' : ` and ${server} alone`} for ${seconds(lengthMs)}`;
@@ -77,6 +79,12 @@ async function loseAtRandom(
     if (aloneMs > SINGLE_AFTER_MS)
       run.verdict.add({ rule: 'doubled', what: `after ${what}, these ran beside their successors: ${(await superseded(world, all)).join(', ')}` });
   }
+}
+
+async function lose({ network, die }: ChaosHost, fault: Fault, server: Servers): Promise<void> {
+  if (fault === 'cut') network.cut(server);
+  else if (fault !== 'death') network.silence(server);
+  if (DEATHS.has(fault)) await die?.();
 }
 
 async function sandboxesOn({ records }: World, { id }: ChaosHost): Promise<string[]> {

@@ -10,7 +10,7 @@ import { limitPostgres } from '../memory/postgres-memory.ts';
 import { problemsWithShortMemory } from '../memory/problems-with-short-memory.ts';
 import { openScarceRuntime, whyNoScarceRuntime, type ScarceRuntime } from '../memory/scarce-runtime.ts';
 import { openFamine, whyNoFamine, type Famine } from '../memory/starve.ts';
-import { measureRecovery } from '../measure-recovery.ts';
+import { describeRecovery, judgeRecovery, measureRecovery } from '../measure-recovery.ts';
 import { play } from '../play.ts';
 import { between } from '../random.ts';
 import type { Run, Scenario } from '../scenario.ts';
@@ -93,12 +93,9 @@ async function shortenAtRandom(world: World, means: Means, over: AbortSignal, { 
     times[fault] += 1;
     const hasEnded = await world.restartPostgres();
     restarts += hasEnded ? 1 : 0;
-    const [{ newMs, oldMs }] = await Promise.all([measureRecovery(world), asker.askAgain()]);
-    say(
-      `${what}${hasEnded ? ', and it ended' : ''}: ${seconds(newMs)} until a new conversation was answered, ${seconds(oldMs)} until all that were under way went on`,
-    );
-    if (Math.max(newMs, oldMs) > RECOVERY_LIMIT_MS)
-      verdict.add({ rule: 'recovery', what: `after ${what} it took ${seconds(Math.max(newMs, oldMs))}; ${seconds(RECOVERY_LIMIT_MS)} are allowed` });
+    const [recovery] = await Promise.all([measureRecovery(world), asker.askAgain()]);
+    say(`${what}${hasEnded ? ', and it ended' : ''}: ${describeRecovery(recovery)}`);
+    judgeRecovery(verdict, recovery, { limitMs: RECOVERY_LIMIT_MS, after: what });
   }
 }
 

@@ -4,6 +4,7 @@ import type { CallModelArgs, CallModelResult } from '../../contracts/activities.
 import type { PlaceAnswer } from '../../contracts/places/turn-place.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Store } from '../../store/store.ts';
+import { placeCaller } from './place-caller.ts';
 import type { TurnPlaceDesk } from './turn-places.ts';
 
 /** Shorter than the time in which a model call has to heartbeat. */
@@ -29,7 +30,7 @@ export function inPlace(
     let place: PlaceAnswer;
     try {
       place = await inTime(
-        desk.ask({ conversationId, turnId, tenantId, agentId, ...more }),
+        desk.ask({ conversationId, turnId, tenantId, agentId, ...more }, placeCaller()),
         PATIENCE_MS,
         () => new Error(`it took longer than ${PATIENCE_MS} ms`),
       );

@@ -1,6 +1,6 @@
 import { RecentMap } from '../../common/recent-map.ts';
 import type { LeavePlaceArgs, PlaceAnswer, PlaceArgs } from '../../contracts/places/turn-place.ts';
-import type { PlacedTurn } from '../../store/conversation/turn-places.ts';
+import type { PlaceCaller, PlacedTurn } from '../../store/conversation/turn-places.ts';
 import type { ActivityDependencies } from '../../tool-calls/dependencies.ts';
 
 /** A change by an operator is in force after so many milliseconds at every worker. */
@@ -9,9 +9,9 @@ const KEPT_TENANTS = 10_000;
 
 /** Places of running turns. Without a limit, nothing is stored, and a turn asks the database once in some seconds whether its tenant has one. */
 export interface TurnPlaceDesk {
-  ask(turn: PlaceArgs): Promise<PlaceAnswer>;
+  ask(turn: PlaceArgs, by?: PlaceCaller): Promise<PlaceAnswer>;
   /** At the end of a turn, or for a time. */
-  leave(turn: LeavePlaceArgs, how: 'ends' | 'rests'): Promise<void>;
+  leave(turn: LeavePlaceArgs, how: 'ends' | 'rests', by?: PlaceCaller): Promise<void>;
   /** Takes back places of turns that ended without giving them back, and tells those again that have got one and do not know of it. */
   sweep(): Promise<void>;
 }
@@ -45,16 +45,16 @@ export function createTurnPlaceDesk({ store, agents, places, log }: DeskParts): 
   };
 
   return {
-    async ask(turn) {
+    async ask(turn, by) {
       const { maxRunningTurns: agentMost, priority } = agents.get(turn.agentId) ?? {};
       const always = [agentMost, limits.installation, limits.tenant].some((most) => most !== undefined);
       if (!always && !(await isTenantLimited(turn.tenantId))) return { outcome: 'unlimited' };
-      const { place, others } = await turnPlaces.ask({ ...turn, agentMost, priority }, limits);
+      const { place, others } = await turnPlaces.ask({ ...turn, agentMost, priority, by }, limits);
       await tellAll(others);
       if (place.outcome === 'waits') return place;
       return { outcome: place.outcome === 'held' ? 'counted' : 'unlimited' };
     },
-    leave: async (turn, how) => tellAll(await turnPlaces.leave(turn, how, limits)),
+    leave: async (turn, how, by) => tellAll(await turnPlaces.leave({ ...turn, by }, how, limits)),
     sweep: async () => tellAll(await turnPlaces.sweep(limits, mostOf(agents))),
   };
 }

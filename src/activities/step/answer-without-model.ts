@@ -3,7 +3,7 @@ import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { AssistantPart } from '../../contracts/transcript.ts';
 import type { NewEvent } from '../../store/store.ts';
 import type { CalledCommand } from '../../tool-calls/offer/command-of.ts';
-import { storeAnswer, type AnswerParts, type StoredAnswer } from './store-answer.ts';
+import { beginStep, storeAnswer, type AnswerParts, type StoredAnswer } from './store-answer.ts';
 
 /** Stand for the model in what is counted of a step that a command of a plugin answers, or a plugin that has stopped the message. */
 const COMMAND = 'command';
@@ -22,10 +22,11 @@ export function answerByPlugin(parts: AnswerParts, args: CallModelArgs, said: st
 
 /** No model is asked, so nothing is used. */
 async function answer(parts: AnswerParts, args: CallModelArgs, part: AssistantPart, by: string): Promise<StoredAnswer> {
-  const { conversationId, turnId, stepId, step } = args;
+  const { turnId, stepId } = args;
   const { attempt } = Context.current().info;
+  const other = await beginStep(parts.store, args);
+  if (other) return other;
   const stamp = { turnId, stepId, attempt };
-  await parts.store.events.append(conversationId, [{ ...stamp, type: 'step.started', data: { step, attempt } }]);
   const told: NewEvent[] = part.type === 'text' ? [{ ...stamp, type: 'text.delta', data: { text: part.text } }] : [];
   return storeAnswer(parts, args, { parts: [part], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } }, { model: by, told });
 }

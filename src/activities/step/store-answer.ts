@@ -4,6 +4,7 @@ import { callOfStep } from '../../contracts/call-ids.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { Answer, AssistantPart, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
 import type { Usage } from '../../contracts/usage.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { ModelAnswer } from '../../models/model.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { NewEvent, Store } from '../../store/store.ts';
@@ -14,6 +15,11 @@ export type AssistantEntry = TranscriptEntry & { role: 'assistant' };
 /** Of an answer of an earlier version. */
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 };
 export type CallPart = AssistantPart & { type: 'tool-call' };
+
+/** Calls of an answer: a workflow can neither be given very many nor have so many activities. */
+export const MOST_CALLS = 500;
+/** Characters of a name that is that of no tool: it stands in what the workflow is given, and in the result. */
+const MOST_UNKNOWN = 200;
 
 export interface StoredAnswer {
   entry: AssistantEntry;
@@ -41,10 +47,27 @@ export async function storeAnswer(
   const isFinished = entry.parts.every(({ type }) => type !== 'tool-call');
   const events = isFinished ? [...told, stepFinished(args, entry)] : told;
   if (await store.transcript.addAnswer({ ...args, endKey: keyOfEnd(args.turnId) }, entry, model, events)) return { entry, isFinished };
-  // Another attempt, which was thought dead, stored its answer first: that answer counts.
-  const stored = await store.transcript.answerOf(args.conversationId, args.stepId);
-  if (!stored) throw new CancelledFailure('The turn had ended before the model answered; the answer was not stored');
-  return { entry: stored, isFinished: false };
+  return answerOfOther(store, args);
+}
+
+/** Another attempt, which was thought dead, stored its answer first: that answer counts. */
+async function answerOfOther({ transcript }: Pick<Store, 'transcript'>, { conversationId, stepId }: CallModelArgs): Promise<StoredAnswer> {
+  const entry = await transcript.answerOf(conversationId, stepId);
+  if (!entry) throw new CancelledFailure('The turn had ended before the model answered; the answer was not stored');
+  return { entry, isFinished: false };
+}
+
+/** Tells that an attempt at the step begins. Returns the answer that another one has stored since this one looked for it. */
+export async function beginStep(store: AnswerParts['store'], args: CallModelArgs): Promise<StoredAnswer | undefined> {
+  const { turnId, stepId, step } = args;
+  const { attempt } = Context.current().info;
+  const isOpen = await store.events.appendOpen(openStep(args), [{ turnId, stepId, attempt, type: 'step.started', data: { step, attempt } }]);
+  return isOpen ? undefined : answerOfOther(store, args);
+}
+
+/** Where an attempt at a step may write while the step has no answer, and its turn goes on. */
+export function openStep({ conversationId, turnId, stepId }: CallModelArgs): { conversationId: string; stepId: string; endKey: string } {
+  return { conversationId, stepId, endKey: keyOfEnd(turnId) };
 }
 
 /** The key of the event that ends a turn, the same in each activity of the run: a local one, and another one when that has failed. */
@@ -76,13 +99,21 @@ export function findAnswer(transcript: StoredEntry[], stepId: string): Assistant
 
 /** Gives each tool call its id, made of the step's id and its number, and its tool's full id, even when the tool was not shown. */
 function nameCalls(parts: AssistantPart[], stepId: string, registry: Registry): AssistantPart[] {
+  const count = parts.filter(({ type }) => type === 'tool-call').length;
   let position = 0;
-  const named = (part: CallPart): CallPart => ({
-    ...bounded(part),
-    tool: registry.fromAlias(part.tool) ?? part.tool,
-    callId: callOfStep(stepId, position++),
+  return parts.flatMap((part): AssistantPart[] => {
+    if (part.type !== 'tool-call') return [part];
+    const place = position++;
+    if (place >= MOST_CALLS) return [];
+    const tool = registry.fromAlias(part.tool) ?? part.tool;
+    const named: CallPart = { ...bounded(part), tool: registry.get(tool) ? tool : cutMiddle(tool, MOST_UNKNOWN), callId: callOfStep(stepId, place) };
+    return [place === MOST_CALLS - 1 && count > MOST_CALLS ? { ...named, unreadable: tooMany(count) } : named];
   });
-  return parts.map((part) => (part.type === 'tool-call' ? named(part) : part));
+}
+
+/** What the model reads as the result of the last call that is kept. */
+function tooMany(count: number): string {
+  return `The answer has ${count} calls, and at most ${MOST_CALLS} are allowed: this one and all after it were not run. Ask for fewer at once`;
 }
 
 /** Arguments that are too large are not stored; the model is told why the call was not run. */

@@ -11,7 +11,14 @@ const BODY_BYTES = 8_000_000;
 const MOST_PAYLOADS = 10_000;
 const bytes = z.string().meta({ description: 'base64', example: 'ImFob3ki' });
 const payload = z.looseObject({ metadata: z.record(z.string(), bytes).optional(), data: bytes.optional() }).meta({ id: 'Payload' });
-const body = z.looseObject({ payloads: z.array(payload).max(MOST_PAYLOADS) });
+/** JSON of protobuf leaves out an empty list: the command line of Temporal sends `{}` for a query or a signal without input. */
+const body = z.looseObject({
+  payloads: z
+    .array(payload)
+    .max(MOST_PAYLOADS)
+    .optional()
+    .meta({ example: [{ data: 'ImFob3ki' }] }),
+});
 type JsonPayload = z.infer<typeof payload>;
 
 /** What Temporal's UI asks of a codec endpoint. The UI shows workflows of all tenants, so only operators' keys reach this. */
@@ -29,7 +36,7 @@ export function addCodecRoutes(api: Api, { client, codecOrigins }: RouteParts): 
       },
       async (request) => {
         if (request.caller.tenantId !== undefined) throw failure('OPERATOR_REQUIRED', { what: 'payloads of Temporal' });
-        return { payloads: (await codec[name](request.body.payloads.map(fromJson))).map(toJson) };
+        return { payloads: (await codec[name]((request.body.payloads ?? []).map(fromJson))).map(toJson) };
       },
     );
     api.options(`/codec/${name}`, { config: { scope: 'none' }, onSend, schema: { hide: true } }, async (_request, reply) => reply.code(204).send());

@@ -21,6 +21,7 @@ import { Request, routeUpgrades } from './upgrades.ts';
 import { STREAM_TIMES } from '../stream/stream-times.ts';
 
 const PARAMETER_LENGTH = 300;
+const OF_ALL_ANSWERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 /** No other route answers on a host of previews. What is no path has no route there either. */
 function onPreviewHost(url: string): string {
@@ -60,6 +61,8 @@ export function createServer({ log, limits, previews, ended }: ServerParts): Api
     routerOptions: { maxParamLength: PARAMETER_LENGTH },
     frameworkErrors(error, request, reply) {
       access.know(request);
+      // No hook runs for an address that cannot be read.
+      void reply.headers(OF_ALL_ANSWERS);
       tell(error, request, reply);
     },
     clientErrorHandler: refuseConnection,
@@ -95,7 +98,7 @@ export function createServer({ log, limits, previews, ended }: ServerParts): Api
     reply.raw.socket?.setTimeout(STREAM_TIMES.stalledMs);
     // The end of a connection over which the caller still sends could cost it the answer.
     if (!request.raw.complete) void reply.removeHeader('connection');
-    void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+    void reply.headers(OF_ALL_ANSWERS);
   });
   return server.withTypeProvider<ZodTypeProvider>();
 }

@@ -1,4 +1,4 @@
-import { excessOf, tryParseForeign } from '../../contracts/foreign-json.ts';
+import { excessOf, inexactNumberIn, tryParseForeign } from '../../contracts/foreign-json.ts';
 import { ERRORS } from '../../contracts/error-table/error-rows.ts';
 import { failure, isFailure, type ErrorCode, type LongshoreError } from '../../contracts/errors.ts';
 
@@ -79,11 +79,13 @@ function badBody(problem: string): LongshoreError {
   return failure('INVALID_ARGUMENT', { what: 'body', problem, fix: 'Send JSON with content-type: application/json' });
 }
 
-/** Reads a body of JSON; undefined for an empty one. @throws INVALID_ARGUMENT, also for JSON so deep or with so many parts that it would hold up the service */
+/** Reads a body of JSON; undefined for an empty one. @throws INVALID_ARGUMENT, also for JSON so deep or with so many parts that it would hold up the service, and for numbers that would be changed */
 export function parseBody(text: string): unknown {
   if (text === '') return undefined;
   const value = tryParseForeign(text);
   if (value === undefined) throw badBody(`it ${excessOf(text) ?? 'is no JSON'}`);
+  const number = inexactNumberIn(text);
+  if (number !== undefined) throw failure('INVALID_ARGUMENT', { what: 'body', problem: `its number ${number} would be rounded`, fix: 'Send it as a string' });
   return value;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import { failure } from '../../contracts/errors.ts';
 import { startRounds } from '../../platform/start-rounds.ts';
@@ -18,6 +18,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** While the first request with its key is in progress. */
     repeatable: RepeatableRequest | undefined;
+    /** The same for each attempt of a request with a key whose first attempts were cut off. */
+    once: string | undefined;
   }
 }
 
@@ -27,6 +29,7 @@ const KEEP_EVERY_MS = 10_000;
 /** Lets a request with an `Idempotency-Key` take effect once. Comes after authentication, in the scope of the tenant. */
 export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
   api.decorateRequest('repeatable');
+  api.decorateRequest('once');
   const inProgress = keepInProgress(api, answers);
   api.addHook('preHandler', async (request, reply) => {
     const { repeated } = request.routeOptions.config;
@@ -42,6 +45,7 @@ export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
       return reply.code(found.status).header('idempotency-replayed', 'true').type('application/json; charset=utf-8').send(found.body);
     }
     request.repeatable = repeatable;
+    request.once = found.first;
     inProgress.add(repeatable);
     return undefined;
   });
@@ -53,7 +57,8 @@ export function addRepeatedRequests(api: Api, answers: RequestAnswers): void {
     const isKept = request.routeOptions.config.repeated === 'answer' && typeof payload === 'string';
     try {
       // What was refused or failed may be tried again.
-      if (reply.statusCode >= 300) await answers.release(repeatable);
+      if (reply.statusCode >= 500) await answers.giveUp(repeatable);
+      else if (reply.statusCode >= 300) await answers.release(repeatable);
       else await answers.answer(repeatable, reply.statusCode, isKept ? payload : undefined);
     } finally {
       inProgress.delete(repeatable);
@@ -84,7 +89,7 @@ export function keepsAnswers(repeated: FastifyContextConfig['repeated']): boolea
 function repeatableOf({ caller, method, url, body }: FastifyRequest, key: string): RepeatableRequest {
   // Users of one tenant do not share keys. A hash, since paths and keys may be long, and may name people.
   const request = hashOf([caller.userId ?? null, method, url.split('?', 1)[0], key]);
-  return { tenantId: caller.tenantId ?? '', request, fingerprint: hashOf([url, body ?? null]) };
+  return { tenantId: caller.tenantId ?? '', request, fingerprint: hashOf([url, body ?? null]), holder: randomUUID() };
 }
 
 function hashOf(parts: unknown[]): Buffer {

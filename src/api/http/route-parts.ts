@@ -9,6 +9,7 @@ import type { Logger } from '../../platform/log.ts';
 import type { Store } from '../../store/store.ts';
 import type { RequestLimiter } from '../auth/request-limiter.ts';
 import type { PreviewSite } from './preview-site.ts';
+import type { Downloads } from '../stream/downloads.ts';
 import type { FrameReader } from '../stream/event-frames.ts';
 import type { OpenStreams } from '../stream/open-streams.ts';
 import type { StreamTimes } from '../stream/stream-times.ts';
@@ -18,8 +19,8 @@ export interface RouteParts {
   client: ClientParts;
   /** For what changes nothing that the audit log notes. */
   longshore: Longshore;
-  /** Makes changes in the name of the request's caller. */
-  longshoreFor: (request: Pick<FastifyRequest, 'caller' | 'id'>) => Longshore;
+  /** Makes changes in the name of the request's caller, and another attempt of a request with an `Idempotency-Key` without another effect on its conversation. */
+  longshoreFor: (request: Pick<FastifyRequest, 'caller' | 'id' | 'once'>) => Longshore;
   /** The same for a caller who has no key. */
   longshoreBy: (source: AuditSource) => Longshore;
   /** Where callers reach the service, such as `https://longshore.example`. */
@@ -28,6 +29,7 @@ export interface RouteParts {
   /** The sandboxes, through the workers of their hosts. */
   hosts: HostClient;
   streams: OpenStreams;
+  downloads: Downloads;
   /** For routes that learn only by themselves who calls. */
   limit: RequestLimiter;
   readFrames: FrameReader;

@@ -67,7 +67,8 @@ const NOT_FROM_GUESTS = new Set([
   'via',
   'x-sendfile',
 ]);
-const NOT_FROM_GUESTS_FROM = ['proxy-', 'public-key-pins', 'access-control-', 'x-accel-', 'x-lighttpd-', 'x-reproxy-', 'surrogate-', 'cdn-'];
+const NOT_FROM_GUESTS_FROM = ['proxy-', 'public-key-pins', 'access-control-', 'x-accel-', 'x-lighttpd-', 'x-reproxy-', 'surrogate-', 'cdn-', 'x-longshore-'];
+const NO_CONTENT = 204;
 /** The guest's own address, as its server knows it. */
 const OWN_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
@@ -87,14 +88,15 @@ export function headersForGuest({ headers, rawHeaders }: IncomingMessage, port: 
 }
 
 /** The headers of an answer of the guest as the caller gets them. */
-export function headersOfGuest({ headers, rawHeaders }: IncomingMessage, port: number, place: Place): OutgoingHttpHeaders {
+export function headersOfGuest({ headers, rawHeaders, statusCode }: IncomingMessage, port: number, place: Place): OutgoingHttpHeaders {
   const { location, 'set-cookie': cookies = [], 'content-security-policy': policy } = headers;
   const kept = cookies.flatMap((cookie) => cookieOfGuest(cookie, place) ?? []);
   const ours = place.headers['content-security-policy'];
   const policies = [ours, typeof policy === 'string' ? policy : undefined].filter((one) => one !== undefined);
   return {
     ...collected(rawHeaders, isFromGuest, named(headers.connection)),
-    ...(headers['content-length'] !== undefined && { 'content-length': headers['content-length'] }),
+    // With a status that has no content, it could be taken for the length of what follows: the next answer.
+    ...(headers['content-length'] !== undefined && statusCode !== NO_CONTENT && { 'content-length': headers['content-length'] }),
     'cache-control': 'private, no-cache',
     ...place.headers,
     // Browsers obey all of them together.

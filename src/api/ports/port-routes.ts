@@ -11,6 +11,8 @@ import { forward } from './forward.ts';
 import { pathPlace } from './place.ts';
 
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Of an address that a request names as a whole, as requests to proxies do. */
+const ORIGIN = /^https?:\/\/[^/?]*/i;
 /** What comes before the guest's path. */
 const BEFORE = /^(?:\/[^/?]*){5}(?=\/)/;
 const port = z.coerce.number().int().min(1).max(LAST_PORT);
@@ -51,9 +53,10 @@ async function answer(
 ): Promise<FastifyReply> {
   const { id, port: text } = request.params as { id: string; port: string };
   const target = await targetOf(store, request.caller, id);
-  const [prefix = ''] = BEFORE.exec(request.raw.url ?? '') ?? [];
+  const address = (request.raw.url ?? '').replace(ORIGIN, '');
+  const [prefix = ''] = BEFORE.exec(address) ?? [];
   const place = pathPlace(prefix, { isSecure: addressOf(request).startsWith('https:'), isSecret: false });
-  const path = (request.raw.url ?? '').slice(prefix.length);
+  const path = address.slice(prefix.length);
   const forwarded = { target, port: portOf(text), path, place, idleMs, stalledMs: times.stalledMs, closing };
   await streams.wait(request.caller.keyId, () => forward(hosts, forwarded, request, reply), leastOf(request.held, 'streams'));
   return reply;

@@ -100,6 +100,7 @@ function addAnswer(api: Api, { longshoreFor, store }: RouteParts): void {
         summary: 'Answer a call that waits for a person',
         tags: ['approvals'],
         params: z.object({ callId: z.string() }),
+        querystring: z.object({ conversationId: conversationId.optional().meta({ description: 'Whose call it has to be' }) }),
         body: z.strictObject({
           answer: answer.meta({ description: '`allow` allows the tool for the rest of the conversation, too' }),
           hash: z.string().optional().meta({ description: 'The hash that the person saw: an answer to another call is refused' }),
@@ -115,18 +116,20 @@ function addAnswer(api: Api, { longshoreFor, store }: RouteParts): void {
         caller,
         caller: { actor },
         params: { callId },
+        query: { conversationId: wanted },
         body,
       } = request;
       const call = await store.toolCalls.get(callId);
       const row = call && (await store.conversations.get(call.conversationId));
-      if (!call || !row || !mayReach(caller, row)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: '<conversation>' });
-      const { conversationId, turnId } = call;
-      const answered = await longshoreFor(request).approve(conversationId, {
+      const isMeant = wanted === undefined || wanted === row?.conversationId;
+      if (!call || !row || !isMeant || !mayReach(caller, row)) throw failure('APPROVAL_NOT_FOUND', { callId, conversationId: wanted ?? '<conversation>' });
+      const { conversationId: id, turnId } = call;
+      const answered = await longshoreFor(request).approve(id, {
         ...withoutUndefined(body),
         ...(actor.kind === 'oidc' && { by: actor.id }),
         callId,
       });
-      request.ledTo = { conversationId, turnId };
+      request.ledTo = { conversationId: id, turnId };
       return answered;
     },
   );

@@ -1,5 +1,5 @@
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Longshore } from '../../client/types.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { COMMAND_ERRORS, conversationOf } from './conversation-of.ts';
@@ -10,12 +10,12 @@ const accepted = { 202: z.object({ accepted: z.literal(true) }), ...refusals };
 const DONE = { accepted: true } as const;
 
 /** The signals of a conversation. */
-export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: RouteParts): void {
+export function addControlRoutes(api: Api, { longshoreFor, store }: RouteParts): void {
   const signal = <Body extends z.ZodType>(
     name: string,
     summary: string,
     body: Body,
-    send: (id: string, body: z.output<Body>, request: FastifyRequest) => Promise<void>,
+    send: (longshore: Longshore, id: string, body: z.output<Body>) => Promise<void>,
   ) => {
     api.post(
       `/v1/conversations/:id/${name}`,
@@ -25,7 +25,7 @@ export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: R
       },
       async (request, reply) => {
         const { conversationId } = await conversationOf(store, request.caller, request.params.id);
-        await send(conversationId, (request.body ?? {}) as z.output<Body>, request);
+        await send(longshoreFor(request), conversationId, (request.body ?? {}) as z.output<Body>);
         return reply.code(202).send(DONE);
       },
     );
@@ -40,15 +40,15 @@ export function addControlRoutes(api: Api, { longshore, longshoreFor, store }: R
     extraStorageMb: amount,
     extraCostUsd: z.number().min(0).optional(),
   });
-  signal('pause', 'Pause after the running step, or at once', pause, (id, body) => longshore.pause(id, withoutUndefined(body)));
-  signal('resume', 'Go on after a pause, with more budget if given', resume, (id, body) => longshore.resume(id, withoutUndefined(body)));
-  signal('interrupt', 'End the running turn now; the next message is answered', nothing, (id) => longshore.interrupt(id));
-  signal('stop-after-step', 'End the running turn when its step is done', nothing, (id) => longshore.stopAfterStep(id));
-  signal('cancel', 'End the running turn and drop the waiting messages', nothing, (id) => longshore.cancel(id));
-  signal('compact', 'Leave older steps out of the prompts, before the next step; or undo that', compact, (id, body) =>
+  signal('pause', 'Pause after the running step, or at once', pause, (longshore, id, body) => longshore.pause(id, withoutUndefined(body)));
+  signal('resume', 'Go on after a pause, with more budget if given', resume, (longshore, id, body) => longshore.resume(id, withoutUndefined(body)));
+  signal('interrupt', 'End the running turn now; the next message is answered', nothing, (longshore, id) => longshore.interrupt(id));
+  signal('stop-after-step', 'End the running turn when its step is done', nothing, (longshore, id) => longshore.stopAfterStep(id));
+  signal('cancel', 'End the running turn and drop the waiting messages', nothing, (longshore, id) => longshore.cancel(id));
+  signal('compact', 'Leave older steps out of the prompts, before the next step; or undo that', compact, (longshore, id, body) =>
     longshore.compact(id, withoutUndefined(body)),
   );
-  signal('close', 'End the conversation', nothing, (id, _body, request) => longshoreFor(request).close(id));
+  signal('close', 'End the conversation', nothing, (longshore, id) => longshore.close(id));
   api.delete(
     '/v1/conversations/:id',
     {

@@ -76,7 +76,7 @@ function addCreate(api: Api, { longshoreFor }: RouteParts): void {
       config: { ...WRITE, repeated: 'answer', errors: ['SCHEDULE_EXISTS', 'AGENT_NOT_FOUND', 'MESSAGE_INVALID'] },
       schema: {
         summary: 'Make a schedule: at each of its times, a conversation of its own begins',
-        description: 'With one of `cron`, `every` and `at`.',
+        description: 'With one of `cron`, `every` and `at`. A schedule that has the id and the same definition is given back as it is now.',
         tags: TAGS,
         body: z.strictObject({
           id: z.string().meta({ example: 'daily-report' }),

@@ -52,9 +52,18 @@ export async function waited(
 ): Promise<EndedTurn | undefined> {
   const { wait: seconds = 0 } = query as { wait?: number };
   if (seconds === 0) return endOfTurn(store, conversationId, { turnId, signal: undefined });
+  const signal = abortAfter(seconds * 1000, untilGone(reply.raw), closing);
+  return whileWaiting({ streams }, { caller, held }, () => endOfTurn(store, conversationId, { turnId, signal }));
+}
+
+/** Waits for what the request has begun, which counts like a stream; not at all where there is no room. */
+export async function whileWaiting<Result>(
+  { streams }: Pick<RouteParts, 'streams'>,
+  { caller, held }: Pick<FastifyRequest, 'caller' | 'held'>,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
   try {
-    const signal = abortAfter(seconds * 1000, untilGone(reply.raw), closing);
-    return await streams.wait(caller.keyId, () => endOfTurn(store, conversationId, { turnId, signal }), leastOf(held, 'streams'));
+    return await streams.wait(caller.keyId, work, leastOf(held, 'streams'));
   } catch (error) {
     // Others took the room since it was looked for: what the request began goes on without it.
     if (isFailure(error, 'STREAM_LIMIT')) return undefined;

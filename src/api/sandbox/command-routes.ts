@@ -11,13 +11,14 @@ import type { Caller } from '../auth/caller.ts';
 import { repeatableIds } from '../http/idempotency.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { conversationParams, idempotencyHeader, refusals } from '../routes/schemas.ts';
-import { wait } from '../routes/turns.ts';
+import { requireWait, wait, whileWaiting } from '../routes/turns.ts';
 import { command, commandResult, execParams, newCommand } from './command-schemas.ts';
 import { COMMAND_ERRORS } from './sandbox-errors.ts';
 import { targetOf } from './target-of.ts';
 import { untilGone } from '../http/until-gone.ts';
 
 const EXEC = { scope: 'sandbox:exec', errors: COMMAND_ERRORS } as const;
+const START = { scope: 'sandbox:exec', errors: [...COMMAND_ERRORS, 'STREAM_LIMIT'] } as const;
 
 export function addCommandRoutes(api: Api, parts: RouteParts): void {
   addStart(api, parts);
@@ -30,7 +31,7 @@ function addStart(api: Api, parts: RouteParts): void {
   api.post(
     '/v1/conversations/:id/commands',
     {
-      config: { ...EXEC, repeated: 'ids' },
+      config: { ...START, repeated: 'ids' },
       schema: {
         summary: 'Start a command in the sandbox of a conversation',
         description:
@@ -44,19 +45,21 @@ function addStart(api: Api, parts: RouteParts): void {
         response: { 201: z.object({ command, result: commandResult }), 202: z.object({ command }), ...refusals },
       },
     },
-    async ({ caller, params, query, body, headers }, reply) => {
+    async (request, reply) => {
+      const { caller, params, query, body, headers } = request;
       const { id, command: text, stdin, openStdin = false, ...options } = body;
       if (openStdin && stdin !== undefined) {
         throw failure('INVALID_ARGUMENT', { what: 'body.stdin', problem: 'there is openStdin, too', fix: 'Give one of the two' });
       }
       const target = await targetOf(store, caller, params.id);
       const execId = execIdOf(parts, caller, headers, target, id);
+      requireWait(parts, request);
       const signal = untilGone(reply.raw);
       const input = openStdin ? { openStdin } : { stdin };
       const call = { do: 'commands.start', command: text, execId, ...withoutUndefined({ ...options, ...input }) } as const;
       const started = (await ask(hosts, target, call, signal)) as unknown as ExecInfo;
       const inTime = abortAfter((query.wait ?? 0) * 1000, signal, closing);
-      const result = query.wait ? await resultOf({ hosts }, target, execId, inTime) : undefined;
+      const result = query.wait ? await whileWaiting(parts, request, () => resultOf({ hosts }, target, execId, inTime)) : undefined;
       if (!result) return reply.code(202).send({ command: started });
       const ended = (await ask(hosts, target, { do: 'commands.info', execId }, signal)) as unknown as ExecInfo;
       return reply.code(201).send({ command: ended, result });

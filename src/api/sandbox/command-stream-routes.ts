@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { upload } from '../../hosts/client/exchanges.ts';
+import { leastOf } from '../auth/limits-of-caller.ts';
 import type { Api, RouteParts } from '../http/route-parts.ts';
 import { refusals, seq } from '../routes/schemas.ts';
 import { execParams } from './command-schemas.ts';
@@ -43,12 +44,13 @@ function addOutput(api: Api, { store, hosts, streams }: RouteParts): void {
         response: { 200: z.string().meta({ description: 'Server-sent events', example: 'id: 5-0\nevent: stdout\ndata: {"text":"done\\n"}\n\n' }), ...refusals },
       },
     },
-    async ({ caller, params, query, headers }, reply) => {
+    async ({ caller, held, params, query, headers }, reply) => {
       const target = await targetOf(store, caller, params.id);
       const [, stdout = query.stdout ?? 0, stderr = query.stderr ?? 0] = OFFSETS.exec(headers['last-event-id'] ?? '') ?? [];
       const from = { stdout: Number(stdout), stderr: Number(stderr) };
       const { stalledMs } = streams;
-      await streams.run(caller.keyId, reply.raw, (signal) => streamOutput(reply, hosts, { target, execId: params.execId, from, signal, stalledMs }));
+      const work = (signal: AbortSignal) => streamOutput(reply, hosts, { target, execId: params.execId, from, signal, stalledMs });
+      await streams.run(caller.keyId, reply.raw, work, leastOf(held, 'streams'));
       return reply;
     },
   );

@@ -71,13 +71,13 @@ const query = z.strictObject({
   format: z.enum(['json', 'patch']).optional().meta({ description: '`patch`: a unified diff as `git apply` takes it, as a stream of bytes. Default `json`' }),
 });
 
-export function addDiffRoute(api: Api, { store, hosts }: RouteParts): void {
+export function addDiffRoute(api: Api, { store, hosts, downloads }: RouteParts): void {
   api.get(
     '/v1/conversations/:id/diff',
     {
       config: {
         scope: 'files:read',
-        errors: [...FILE_ERRORS, 'CHECKPOINTS_ABSENT', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_FAILED'],
+        errors: [...FILE_ERRORS, 'CHECKPOINTS_ABSENT', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_FAILED', 'DOWNLOAD_LIMIT'],
         givesBytes: true,
       },
       schema: {
@@ -95,9 +95,9 @@ export function addDiffRoute(api: Api, { store, hosts }: RouteParts): void {
       const isPatch = format === 'patch';
       const paths = path === undefined ? undefined : [path].flat();
       const options = diffOptions(withoutUndefined({ ...moments, paths, patch: isPatch }));
-      const opened = await openDiff({ store, hosts }, row, options, untilGone(reply.raw));
-      if (!isPatch) return readDiff(opened, row.conversationId, false);
-      await sendPatch(opened, row.conversationId, reply);
+      const open = () => openDiff({ store, hosts }, row, options, untilGone(reply.raw));
+      if (!isPatch) return readDiff(await open(), row.conversationId, false);
+      await downloads.run(caller.keyId, async () => sendPatch(await open(), row.conversationId, reply));
       return reply;
     },
   );

@@ -1,4 +1,5 @@
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { exportConversation } from '../../client/export/export-conversation.ts';
 import { requireScope } from '../auth/caller.ts';
@@ -10,11 +11,11 @@ import { STREAM_TIMES } from '../stream/stream-times.ts';
 import { writeInTime } from '../stream/write-in-time.ts';
 import { FILE_ERRORS } from './sandbox-errors.ts';
 
-export function addExportRoute(api: Api, { store, hosts, closing }: RouteParts): void {
+export function addExportRoute(api: Api, { store, hosts, closing, downloads }: RouteParts): void {
   api.get(
     '/v1/conversations/:id/export',
     {
-      config: { scope: 'conversations:read', errors: [...FILE_ERRORS], mediaType: 'application/gzip' },
+      config: { scope: 'conversations:read', errors: [...FILE_ERRORS, 'DOWNLOAD_LIMIT'], mediaType: 'application/gzip' },
       schema: {
         summary: 'Export a conversation as one file',
         description:
@@ -31,22 +32,33 @@ export function addExportRoute(api: Api, { store, hosts, closing }: RouteParts):
     async ({ caller, params, query: { files = 'true' } }, reply) => {
       const row = await conversationOf(store, caller, params.id);
       if (files === 'true') requireScope(caller, 'files:read');
-      const archive = await exportConversation({ store, hosts, closing }, row, { files: files === 'true' });
-      const { raw } = reply;
-      const signal = untilGone(raw);
-      signal.addEventListener('abort', () => archive.destroy(), { once: true });
-      reply.hijack();
-      raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...headOf(row.conversationId) });
-      try {
-        for await (const piece of archive) await writeInTime(raw, piece as Buffer, { signal, stalledMs: STREAM_TIMES.stalledMs });
-        raw.end();
-      } catch (error) {
-        if (!signal.aborted) reply.log.info({ err: error, request: reply.request.id }, 'an export was broken off');
-        raw.destroy();
-      }
+      await downloads.run(caller.keyId, async () => {
+        const archive = await exportConversation({ store, hosts, closing }, row, { files: files === 'true' });
+        reply.hijack();
+        await sendArchive(archive, reply.raw, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...headOf(row.conversationId) }).catch((error: unknown) =>
+          reply.log.info({ err: error, request: reply.request.id }, 'an export was broken off'),
+        );
+      });
       return reply;
     },
   );
+}
+
+/** Reads no more of the archive than its reader takes. @throws when the archive fails; a reader that has gone is no failure */
+export async function sendArchive(archive: Readable, response: ServerResponse, head: OutgoingHttpHeaders): Promise<void> {
+  const signal = untilGone(response);
+  const leave = () => archive.destroy();
+  signal.addEventListener('abort', leave, { once: true });
+  // It may have gone while the archive was opened.
+  if (signal.aborted) leave();
+  try {
+    response.writeHead(200, head);
+    for await (const piece of archive) await writeInTime(response, piece as Buffer, { signal, stalledMs: STREAM_TIMES.stalledMs });
+    response.end();
+  } catch (error) {
+    response.destroy();
+    if (!signal.aborted) throw error;
+  }
 }
 
 function headOf(conversationId: string): OutgoingHttpHeaders {

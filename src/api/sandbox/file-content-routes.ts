@@ -28,11 +28,11 @@ export function addFileContentRoutes(api: Api, parts: RouteParts): void {
   });
 }
 
-function addRead(api: Api, { store, hosts }: RouteParts): void {
+function addRead(api: Api, { store, hosts, downloads }: RouteParts): void {
   api.get(
     PATH,
     {
-      config: { scope: 'files:read', errors: [...FILE_ERRORS, 'RANGE_INVALID'], givesBytes: true },
+      config: { scope: 'files:read', errors: [...FILE_ERRORS, 'RANGE_INVALID', 'DOWNLOAD_LIMIT'], givesBytes: true },
       schema: {
         summary: 'Read a file, list a directory, or describe either',
         description:
@@ -64,7 +64,7 @@ function addRead(api: Api, { store, hosts }: RouteParts): void {
       const signal = untilGone(reply.raw);
       if (query.info) return (await ask(hosts, target, { do: 'files.info', path }, signal)) as unknown as FileInfo;
       if (query.list) return list({ hosts }, target, path, query, reply);
-      await sendFile(hosts, { target, path, headers, signal }, reply);
+      await downloads.run(caller.keyId, () => sendFile(hosts, { target, path, headers, signal }, reply));
       return reply;
     },
   );

@@ -39,11 +39,11 @@ export function addLinkedFileRoutes(api: Api, parts: RouteParts): void {
   });
 }
 
-function addDownload(api: Api, { store, hosts }: RouteParts): void {
+function addDownload(api: Api, { store, hosts, downloads }: RouteParts): void {
   api.get(
     DOWNLOAD,
     {
-      config: { ...OPEN, link: 'download', givesBytes: true },
+      config: { ...OPEN, errors: [...OPEN.errors, 'DOWNLOAD_LIMIT'], link: 'download', givesBytes: true },
       onSend,
       schema: {
         summary: 'Download the file of a link',
@@ -57,7 +57,8 @@ function addDownload(api: Api, { store, hosts }: RouteParts): void {
     },
     async ({ caller, fileLink, headers }, reply) => {
       const target = await targetOf(store, caller, fileLink.conversationId);
-      await sendFile(hosts, { target, path: fileLink.path, headers, signal: untilGone(reply.raw) }, reply.headers(FOR_PAGES));
+      const wanted = { target, path: fileLink.path, headers, signal: untilGone(reply.raw) };
+      await downloads.run(caller.keyId, () => sendFile(hosts, wanted, reply.headers(FOR_PAGES)));
       return reply;
     },
   );

@@ -19,11 +19,12 @@ const OPEN = { config: { scope: 'none' }, schema: { hide: true } } as const;
  * to the authorization server, which sends the browser back to the last one.
  */
 export function addSignInPages(api: Api, parts: RouteParts): void {
-  const { store, addressOf } = parts;
+  const { store, addressOf, oauthAddresses: allowAddresses, log } = parts;
   void api.register(async (pages) => {
     pages.setErrorHandler((error, request, reply) => {
       const { problem, isOurs } = problemOf(error, request);
-      if (isOurs && !(error instanceof SignInFailed)) request.log.error({ err: error, request: request.id }, 'a request failed');
+      if (error instanceof SignInFailed) log.warn({ request: request.id, problem: error.message }, 'a sign-in at an MCP server failed');
+      else if (isOurs) request.log.error({ err: error, request: request.id }, 'a request failed');
       return send(reply, error instanceof SignInFailed ? 502 : problem.status, ...told(error, problem.status));
     });
     pages.get(`${PATHS.signIn}/:link`, OPEN, async (request, reply) => {
@@ -36,7 +37,7 @@ export function addSignInPages(api: Api, parts: RouteParts): void {
       const signIn = await openOne(parts, request);
       const { publicUrl } = preparedIn(signIn);
       const browser = { name: cookieName(publicUrl), known: cookieOf(request) };
-      const { location, cookie } = await asTenant(signIn.tenantId, () => setOut({ rows: store.signIns }, signIn, browser));
+      const { location, cookie } = await asTenant(signIn.tenantId, () => setOut({ rows: store.signIns, allowAddresses }, signIn, browser));
       const headers = { ...PAGE_HEADERS, location, 'set-cookie': cookieHeader(cookie, WAY_MS), 'cache-control': 'no-store' };
       return reply.code(303).headers(headers).send('');
     });
@@ -55,16 +56,14 @@ export function addSignInPages(api: Api, parts: RouteParts): void {
 /** Takes the code of an authorization server, and answers the questions of all calls that waited for it. */
 async function finish(parts: RouteParts, request: FastifyRequest): Promise<void> {
   const { store, oauthAddresses: allowAddresses, log } = parts;
-  const waiting = await comeBack({ rows: store.signIns, allowAddresses }, returnOf(request), cookieOf(request)).catch((error: unknown) => {
-    if (error instanceof SignInFailed) log.warn({ request: request.id, problem: error.message }, 'a sign-in at an MCP server failed');
-    throw error;
-  });
-  const by = { actor: { kind: 'link' as const, id: waiting[0]?.signInId ?? '' }, requestId: request.id };
-  for (const { server, tenantId } of waiting.slice(0, 1)) await store.audit.add({ ...by, action: 'user.sign-in', target: server, tenantId });
-  for (const signIn of waiting) {
-    await asTenant(signIn.tenantId, () => answer(parts, signIn, by)).catch((error: unknown) =>
+  const { signIn, waiting } = await comeBack({ rows: store.signIns, allowAddresses }, returnOf(request), cookieOf(request));
+  const { signInId, server, tenantId } = signIn;
+  const by = { actor: { kind: 'link' as const, id: signInId }, requestId: request.id };
+  await store.audit.add({ ...by, action: 'user.sign-in', target: server, tenantId });
+  for (const one of waiting) {
+    await asTenant(one.tenantId, () => answer(parts, one, by)).catch((error: unknown) =>
       // Its worker looks for the sign-in by itself.
-      log.warn({ err: error, conversationId: signIn.conversationId }, 'the question of a sign-in could not be answered'),
+      log.warn({ err: error, conversationId: one.conversationId }, 'the question of a sign-in could not be answered'),
     );
   }
 }

@@ -47,7 +47,10 @@ function addReplay(api: Api, parts: RouteParts): void {
         tags: TAGS,
         params,
         body: z.strictObject({
-          since: z.string().optional().meta({ description: 'The events that were logged from this time on', example: '2027-01-31T09:00:00Z' }),
+          since: z
+            .string()
+            .optional()
+            .meta({ description: 'The events that were logged from this time on, or in this age, such as 24h', example: '2027-01-31T09:00:00Z' }),
           from: z.string().optional().meta({ description: 'This message and those after it: its webhook-id' }),
         }),
         response: { 200: z.object({ queued: z.int() }), ...refusals },

@@ -48,7 +48,7 @@ function addCreate(api: Api, { longshoreFor }: RouteParts): void {
   api.post(
     '/v1/webhooks',
     {
-      config: { ...WRITE, repeated: 'once', errors: ['WEBHOOK_LIMIT'] },
+      config: { ...WRITE, repeated: 'once', errors: ['WEBHOOK_LIMIT', 'AGENT_NOT_FOUND'] },
       schema: {
         summary: "Make a webhook: the events of the tenant's conversations are sent to a URL",
         description: 'Messages follow Standard Webhooks. Events that are logged from now on are sent, in order and at least once.',
@@ -74,7 +74,7 @@ function addChanges(api: Api, parts: RouteParts): void {
   api.patch(
     '/v1/webhooks/:id',
     {
-      config: WRITE_ONE,
+      config: { ...WRITE_ONE, errors: [...WRITE_ONE.errors, 'AGENT_NOT_FOUND'] },
       schema: {
         summary: 'Change a webhook',
         tags: TAGS,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Cli } from '../output/cli.ts';
-import { wholeNumber } from '../output/whole-number.ts';
+import { atLeastOne } from '../output/whole-number.ts';
 import type { InboxOptions } from './inbox.ts';
 import type { ReplayOptions } from './replay.ts';
 
@@ -13,7 +13,7 @@ export function approvalsCommand(cli: Cli): Command {
     .option('--user <id>')
     .option('--tenant <id>')
     .option('--tool <pattern>', 'such as shell:run or files:*')
-    .option('--limit <number>', 'show at most this many', wholeNumber, 50)
+    .option('--limit <number>', 'show at most this many', atLeastOne, 50)
     .option('--json', 'as JSON')
     .action(async (options: InboxOptions) => {
       const { listApprovals } = await import('./inbox.ts');
@@ -43,7 +43,7 @@ export function approvalsCommand(cli: Cli): Command {
     .description("Compare what the rules of an agent's file say, and its judge, with what people have decided")
     .argument('<agent>', 'agent')
     .option('--judge', 'ask the judge about the calls of which a rule says auto; its model is called and paid for')
-    .option('--limit <number>', 'look at this many decisions, the newest', wholeNumber, 50)
+    .option('--limit <number>', 'look at this many decisions, the newest', atLeastOne, 50)
     .option('--json', 'as JSON')
     .action(async (agent: string, options: ReplayOptions) => {
       const { replayDecisions } = await import('./replay.ts');

@@ -1,5 +1,6 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApprovalAnswer } from '../../contracts/conversation.ts';
+import { inexactNumberIn } from '../../contracts/foreign-json.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { printFact, withClient, type Cli } from '../output/cli.ts';
 import { loginName } from '../../platform/login-name.ts';
@@ -33,9 +34,15 @@ export function approveCommand(cli: Cli): Command {
 function jsonObject(text: string): JsonObject {
   try {
     const value = JSON.parse(text) as unknown;
-    if (isObject(value)) return value;
-  } catch {
-    // The error is thrown below.
+    if (isObject(value)) return exact(value, text);
+  } catch (error) {
+    if (error instanceof InvalidArgumentError) throw error;
   }
   throw new InvalidArgumentError('Give a JSON object.');
+}
+
+function exact(value: JsonObject, text: string): JsonObject {
+  const number = inexactNumberIn(text);
+  if (number === undefined) return value;
+  throw new InvalidArgumentError(`Its number ${number} would be rounded. Write it as a string.`);
 }

@@ -24,11 +24,16 @@ export async function runChatSession(cli: Cli, chat: Chat, attach: readonly stri
     exitCode = code;
     leaving.abort();
   };
-  readline.on('SIGINT', () => {
-    if (state.wanted() !== 'nothing') return leave(EXIT.interrupted);
+  let isPausing = false;
+  const interrupt = () => {
+    if (state.wanted() !== 'nothing' || (isPausing && !terminal)) return leave(EXIT.interrupted);
+    isPausing = true;
     printLine(cli, '\nPausing when the running step is done.');
     chat.pause({ note: 'Ctrl-C in the chat' }).catch((error: unknown) => complain(cli, error));
-  });
+  };
+  readline.on('SIGINT', interrupt);
+  // Ctrl-C comes with the input of a terminal; with any other input, it is a signal.
+  const release = terminal ? () => undefined : cli.onInterrupt(interrupt);
   const leaveWhenDone = () => {
     const code = state.codeAtEndOfInput(terminal);
     if (code !== undefined) leave(code);
@@ -67,6 +72,7 @@ export async function runChatSession(cli: Cli, chat: Chat, attach: readonly stri
     state.inputEnded = true;
     prompt.clear();
     readline.close();
+    release();
   }
   await taken;
   return exitCode;

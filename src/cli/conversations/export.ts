@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
 import { failure } from '../../contracts/errors.ts';
@@ -22,24 +23,52 @@ export function exportCommand(cli: Cli): Command {
         cli,
         async (longshore) => {
           const archive = await longshore.export(id, { files });
-          if (out !== '-') {
-            await placeWhole(out, (beside) => pipeline(archive, createWriteStream(beside, { flags: 'wx', mode: 0o600 }))).catch((error: unknown) => {
-              archive.destroy();
-              if (!isFileProblem(error)) throw error;
-              const problem = `${out} cannot be written (${systemProblem(error)})`;
-              throw failure('INVALID_ARGUMENT', { what: '--out', problem, fix: 'Name a file in a directory that you can write to' });
-            });
-            return printFact(cli, `${id} is in ${out}.`);
-          }
+          if (out !== '-') return await writeTo(cli, archive, { id, out });
           if (cli.out.isTTY) {
             archive.destroy();
             cli.exitCode = EXIT.usage;
             return printError(cli, 'The archive is no text; send it to a file or a program, or give --out FILE.');
           }
-          const writer = cli.out.program('never');
-          for await (const piece of archive) await writer.put(piece as Buffer);
+          await printTo(cli, archive);
         },
         { lazy: true },
       ),
     );
+}
+
+/** Ends when nothing reads it any more. */
+async function printTo(cli: Cli, archive: Readable): Promise<void> {
+  const gone = new AbortController();
+  const release = cli.onReaderGone(() => gone.abort());
+  const writer = cli.out.program('never');
+  try {
+    for await (const piece of archive) {
+      await writer.put(piece as Buffer);
+      if (gone.signal.aborted) break;
+    }
+  } finally {
+    release();
+  }
+}
+
+/** Nothing is left of an archive that did not become whole. */
+async function writeTo(cli: Cli, archive: Readable, { id, out }: { id: string; out: string }): Promise<void> {
+  const interrupted = new AbortController();
+  const release = cli.onInterrupt(() => interrupted.abort());
+  try {
+    await placeWhole(out, (beside) => pipeline(archive, createWriteStream(beside, { flags: 'wx', mode: 0o600 }), { signal: interrupted.signal }));
+    printFact(cli, `${id} is in ${out}.`);
+  } catch (error) {
+    archive.destroy();
+    if (interrupted.signal.aborted) {
+      cli.exitCode = EXIT.interrupted;
+      return printError(cli, 'Interrupted; nothing was written.');
+    }
+    if (!isFileProblem(error)) throw error;
+    const problem = `${out} cannot be written (${systemProblem(error)})`;
+    throw failure('INVALID_ARGUMENT', { what: '--out', problem, fix: 'Name a file in a directory that you can write to, or give --out - for a program' });
+  } finally {
+    release();
+  }
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Chat } from '../../client.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
 import { FORK_FILES, type ForkFiles } from '../../contracts/forks/fork.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { EXIT, printError, printFact, printJsonLine, printLine, withClient, type Cli } from '../output/cli.ts';
@@ -23,12 +24,7 @@ export function forkCommand(cli: Cli): Command {
     .option('--json', 'as JSON')
     .action((source: string, { at, files, message, id, json = false }: Given) =>
       withClient(cli, async (longshore) => {
-        const chat = await longshore.fork(source, {
-          ...(at && { at }),
-          ...(files && { files }),
-          ...(message !== undefined && { message }),
-          ...(id && { conversationId: id }),
-        });
+        const chat = await longshore.fork(source, withoutUndefined({ at, files, message, conversationId: id }));
         const problem = await filesOf(cli, chat);
         if (problem === undefined) {
           if (json) printJsonLine(cli, { conversationId: chat.id });

@@ -3,7 +3,7 @@ import type { ConversationState } from '../../contracts/conversation.ts';
 import type { ConversationRow } from '../../store/store.ts';
 import { printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
-import { wholeNumber } from '../output/whole-number.ts';
+import { atLeastOne } from '../output/whole-number.ts';
 
 const STATES: ConversationState[] = ['running', 'idle', 'awaiting-approval', 'paused', 'closing', 'closed'];
 
@@ -25,7 +25,7 @@ export function listCommand(cli: Cli): Command {
     .option('--user <id>')
     .option('--tenant <id>')
     .option('--forks-of <conversation>', 'only forks of this one')
-    .option('--limit <number>', 'show at most this many', wholeNumber, 50)
+    .option('--limit <number>', 'show at most this many', atLeastOne, 50)
     .option('--json', 'as JSON')
     .action(({ json, forksOf, ...filter }: ListOptions) =>
       withClient(

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { Chat } from '../../client.ts';
+import { withoutUndefined } from '../../common/without-undefined.ts';
 import { failure } from '../../contracts/errors.ts';
 import { tryParseForeign } from '../../contracts/foreign-json.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
@@ -42,7 +43,7 @@ export function runConversationCommand(cli: Cli): Command {
       withClient(cli, async (longshore) => {
         const { message, user, tenant, id, unattended } = options;
         const output = options.output === undefined ? undefined : await readOutput(options.output);
-        const given = { ...(tenant && { tenant }), ...(id && { conversationId: id }), ...(unattended && { unattended }), ...(output && { output }) };
+        const given = withoutUndefined({ tenant, conversationId: id, unattended, output });
         const attachments = options.attach.map((path) => ({ path }));
         // No process closes the conversation later.
         const closeWhenDone = options.close === true && !options.wait;

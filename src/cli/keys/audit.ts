@@ -3,7 +3,7 @@ import type { AuditEntry, AuditQuery } from '../../client.ts';
 import { visibleLine } from '../../contracts/visible-text.ts';
 import { printError, printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
-import { wholeNumber } from '../output/whole-number.ts';
+import { atLeastOne } from '../output/whole-number.ts';
 
 export function auditCommand(cli: Cli): Command {
   return new Command('audit')
@@ -13,7 +13,7 @@ export function auditCommand(cli: Cli): Command {
     .option('--target <id>', 'only changes of this call, conversation, key or plugin')
     .option('--tenant <id>', 'only those of this tenant')
     .option('--since <time>', 'only those of this time or later, such as 24h or 2027-01-31T09:00:00Z')
-    .option('--limit <number>', 'show at most this many', wholeNumber, 50)
+    .option('--limit <number>', 'show at most this many', atLeastOne, 50)
     .option('--cursor <cursor>', 'the page after the one that said this')
     .option('--json', 'as JSON')
     .action(({ json, ...query }: AuditQuery & { json?: boolean }) =>

@@ -12,6 +12,7 @@ import { createBlobStore } from '../../store/blobs/create-blob-store.ts';
 import { openDatabase } from '../../store/database/database.ts';
 import { named } from '../../store/database/fit-schema.ts';
 import { readSchemaState } from '../../store/database/migrate.ts';
+import { kernelLines } from './doctor-kernel.ts';
 import { messageOf, type DoctorLine } from './doctor-line.ts';
 import { serviceLines } from './doctor-service.ts';
 import { temporalLines } from './doctor-temporal.ts';
@@ -52,8 +53,10 @@ export function nodeLine(version: string): DoctorLine {
 }
 
 async function engineLines(config: Config): Promise<DoctorLine[]> {
-  const facts = await inspectEngine();
-  const lines = linesOfEngine(facts, await judgeGvisorScript(facts.outcome === 'present' ? facts.gvisorProgram : undefined));
+  const facts = await inspectEngine(config.DOCKER_HOST);
+  const isPresent = facts.outcome === 'present';
+  const ofEngine = linesOfEngine(facts, await judgeGvisorScript(isPresent ? facts.gvisorProgram : undefined));
+  const lines = [...ofEngine, ...(isPresent ? await kernelLines() : [])];
   const checkpoint = lines.findIndex(({ name, ok }) => name === 'Checkpoint' && ok === 'ok');
   return checkpoint === -1 ? lines : lines.with(checkpoint, await tryCheckpoint(config));
 }
@@ -154,11 +157,14 @@ async function fenceLine({ DOCKER_HOST: engine }: Config): Promise<DoctorLine> {
 const REFUSED_AT_C =
   'Third-party plugins are refused. On Linux with perl: let workers make namespaces (root with SYS_ADMIN, or user namespaces) or reach a Docker engine; or name plugins that you trust in LONGSHORE_WEAKLY_FENCED_PLUGINS';
 
-async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image }: Config): Promise<DoctorLine> {
-  const state = await sandboxImageState(image);
-  if (state === 'current') return { name: 'Sandbox image', ok: 'ok', found: image };
+async function imageLine({ LONGSHORE_SANDBOX_IMAGE: image, DOCKER_HOST: host }: Config): Promise<DoctorLine> {
+  const name = 'Sandbox image';
+  const state = await sandboxImageState(image, host).catch(messageOf);
+  if (state === 'current') return { name, ok: 'ok', found: image };
+  if (state === 'unlabelled') return { name, ok: 'ok', found: `${image}, which does not say from which files it was made` };
+  if (state !== 'missing' && state !== 'stale') return { name, ok: 'missing', found: `not known: ${state}`, todo: 'Start the engine first' };
   return {
-    name: 'Sandbox image',
+    name,
     ok: state === 'missing' ? 'missing' : 'warning',
     found: state === 'missing' ? `no ${image}` : `${image}, made from other files than those here`,
     todo: 'Build it: longshore setup --image',

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { createLogger } from '../../platform/log.ts';
 import { printFact, type Cli } from '../output/cli.ts';
+import { isHostAndPort } from '../../common/host-and-port.ts';
 import { ownVersion } from '../../platform/own-version.ts';
 
 export function serveCommand(cli: Cli): Command {
@@ -23,6 +24,6 @@ export function serveCommand(cli: Cli): Command {
 }
 
 function hostAndPort(text: string): string {
-  if (!/^.+:\d{1,5}$/.test(text) || !URL.canParse(`http://${text}`)) throw new InvalidArgumentError('Give host:port, such as 127.0.0.1:8280.');
+  if (!isHostAndPort(text)) throw new InvalidArgumentError('Give host:port, such as 127.0.0.1:8280.');
   return text;
 }

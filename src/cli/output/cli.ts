@@ -19,7 +19,7 @@ export interface Cli {
   connect(options?: ConnectOptions): Promise<Longshore>;
   /** Calls `listener` at every Ctrl-C, SIGTERM and SIGHUP until the returned function is called; without one, they end the process. */
   onInterrupt(listener: () => void): () => void;
-  /** Calls `listener` when no process reads our output any more (`| head`), until the returned function is called; without one, that ends the process. */
+  /** Calls `listener` when no process reads our output any more (`| head`), until the returned function is called; without one, the command goes on. */
   onReaderGone(listener: () => void): () => void;
   /** Exit code of the process; 0 until a command sets another one. */
   exitCode: number;

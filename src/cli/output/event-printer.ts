@@ -10,6 +10,9 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
   let isMidLine = false;
   /** Whether the running step has shown text, which another attempt makes void. */
   let hasText = false;
+  let running: { stepId: string | undefined; attempt: number } | undefined;
+  /** A worker that was thought dead may still write about an attempt after another has begun the next one. */
+  const isOutdated = ({ stepId, attempt = Infinity }: ConversationEvent) => running !== undefined && stepId === running.stepId && attempt < running.attempt;
   const speak = (text: string) => {
     if (text === '') return;
     cli.out.print(text);
@@ -20,6 +23,7 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
     isMidLine = false;
   };
   return (event) => {
+    if (isOutdated(event)) return undefined;
     if (event.type === 'text.delta') {
       hasText = true;
       return speak(event.data.text);
@@ -28,6 +32,7 @@ export function createEventPrinter(cli: Cli): (event: ConversationEvent) => void
       if (event.data.attempt > 1)
         say(hasText ? INTERRUPTED : `(the model is asked again, attempt ${event.data.attempt}; if this goes on, see the log of the workers)`);
       hasText = false;
+      running = { stepId: event.stepId, attempt: event.data.attempt };
     }
     // The person has just typed this message.
     if (event.type === 'message.received') return undefined;

@@ -16,6 +16,7 @@ const USAGE_CODES = new Set<ErrorCode>([
   'PLUGIN_NOT_FOUND',
   'MESSAGE_INVALID',
   'ATTACHMENT_INVALID',
+  'OUTPUT_INVALID',
 ]);
 const AWAY_CODES = new Set<ErrorCode>([
   'POSTGRES_UNAVAILABLE',

@@ -24,6 +24,8 @@ const OUTPUT_LINES = 24;
 interface FollowedCall {
   /** The unfinished line of each stream. */
   partial: Record<'stdout' | 'stderr', string>;
+  /** Bytes of each stream that were shown. */
+  told: Record<'stdout' | 'stderr', number>;
   lines: number;
 }
 
@@ -114,9 +116,12 @@ function attachmentLine({ name, mediaType, bytes }: AttachmentFacts): string {
 }
 
 /** Shows whole lines only: a carriage return or an escape code of a terminal may arrive in pieces. */
-function outputOf(calls: Map<string, FollowedCall>, { callId, stream, text }: EventData['tool.output']): Narrated[] {
-  const call = calls.get(callId) ?? { partial: { stdout: '', stderr: '' }, lines: 0 };
+function outputOf(calls: Map<string, FollowedCall>, { callId, stream, offset, bytes, text }: EventData['tool.output']): Narrated[] {
+  const call = calls.get(callId) ?? { partial: { stdout: '', stderr: '' }, told: { stdout: 0, stderr: 0 }, lines: 0 };
   calls.set(callId, call);
+  // Two workers that both believed that they owned the call may both have logged its output.
+  if (offset < call.told[stream]) return [];
+  call.told[stream] = offset + bytes;
   const lines = (call.partial[stream] + text).split('\n');
   call.partial[stream] = lines.pop() ?? '';
   return shownLines(call, lines);

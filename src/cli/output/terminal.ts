@@ -61,33 +61,44 @@ function cutLines(text: string): string {
 }
 
 function rawWriter(stream: Writable): ProgramWriter {
-  return { put: (chunk) => writeTo(stream, chunk), end: async () => undefined };
+  return { put: patientWriter(stream), end: async () => undefined };
 }
 
 /** Characters and line breaks may arrive in two pieces. */
 function visibleWriter(stream: Writable): ProgramWriter {
   const decoder = new StringDecoder('utf8');
+  const write = patientWriter(stream);
   let held = '';
   return {
     put(chunk) {
       const text = held + decoder.write(Buffer.from(chunk));
       held = text.endsWith('\r') ? '\r' : '';
-      return writeTo(stream, visibleText(text.slice(0, text.length - held.length)));
+      return write(visibleText(text.slice(0, text.length - held.length)));
     },
-    end: () => writeTo(stream, visibleText(held + decoder.end())),
+    end: () => write(visibleText(held + decoder.end())),
   };
 }
 
 /** Waits when the reader is slow; a reader that has closed its end gets nothing more. */
-async function writeTo(stream: Writable, chunk: Uint8Array | string): Promise<void> {
-  if (stream.destroyed || chunk.length === 0 || stream.write(chunk)) return;
+function patientWriter(stream: Writable): (chunk: Uint8Array | string) => Promise<void> {
+  // Many chunks may be under way: with listeners for each, Node.js would warn of a leak between the messages of the command.
+  let waiting: Promise<void> | undefined;
+  return async (chunk) => {
+    if (stream.destroyed || chunk.length === 0 || stream.write(chunk)) return;
+    waiting ??= untilDrained(stream).finally(() => (waiting = undefined));
+    await waiting;
+  };
+}
+
+async function untilDrained(stream: Writable): Promise<void> {
   const gone = new AbortController();
+  let drained = (): void => undefined;
+  const draining = new Promise<void>((resolve) => stream.once('drain', (drained = resolve)));
   try {
-    await Promise.race([
-      new Promise<void>((resolve) => stream.once('drain', () => resolve())),
-      finished(stream, { signal: gone.signal }).catch(() => undefined),
-    ]);
+    await Promise.race([draining, finished(stream, { signal: gone.signal, cleanup: true }).catch(() => undefined)]);
   } finally {
     gone.abort();
+    // The next wait has its own: without a reader, none of them would end.
+    stream.off('drain', drained);
   }
 }

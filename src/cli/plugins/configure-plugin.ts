@@ -1,5 +1,6 @@
 import type { Longshore, PluginState } from '../../client.ts';
 import { failure } from '../../contracts/errors.ts';
+import { inexactNumberIn } from '../../contracts/foreign-json.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { printFact, printJson, type Cli } from '../output/cli.ts';
 import { whoFollows } from './show-plugins.ts';
@@ -42,11 +43,15 @@ function parseObject(text: string): JsonObject {
 }
 
 function parse(text: string): Json {
+  let value: Json;
   try {
-    return JSON.parse(text) as Json;
+    value = JSON.parse(text) as Json;
   } catch {
     return text;
   }
+  const number = inexactNumberIn(text);
+  if (number === undefined) return value;
+  throw failure('INVALID_ARGUMENT', { what: 'value', problem: `the number ${number} would be rounded`, fix: `Write it as a string: '"${number}"'` });
 }
 
 function assign(config: JsonObject, assignment: string): void {

@@ -1,6 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { failure } from '../../contracts/errors.ts';
+import { BUILTIN_IDS } from '../../plugins/builtin/builtin-plugins.ts';
 import type { NewPlugin, PluginDialect } from '../../plugins/dialects/shared/plugin-dialect.ts';
 import { printFact, type Cli } from '../output/cli.ts';
 
@@ -13,6 +14,8 @@ export async function newPlugin(cli: Cli, { scaffold }: PluginDialect, id: strin
     const problem = `"${id}" is not usable`;
     throw failure('INVALID_ARGUMENT', { what: 'name', problem, fix: 'Use a lower-case letter, then letters, digits and -, 40 at most' });
   }
+  if (BUILTIN_IDS.includes(id))
+    throw failure('INVALID_ARGUMENT', { what: 'name', problem: `"${id}" is the id of a built-in plugin`, fix: 'Take another name' });
   const { LONGSHORE_AGENTS: agents } = cli.config();
   const directory = join(parent, id);
   if ((await namesIn(directory)).length > 0) {

@@ -48,7 +48,8 @@ async function listWebhooks(cli: Cli, { plugins }: Longshore, plugin: string, js
   for (const { endpoint, name, description } of offered.values()) {
     printFact(cli, [`${id} has the webhook ${JSON.stringify(endpoint)}`, name, description].filter((part) => part !== '').join(', '));
   }
-  if (webhooks.length === 0) return printFact(cli, `No addresses. Make one: longshore plugins webhooks ${id} --add <endpoint>`);
+  const nothing = offered.size === 0 ? `No worker reports a webhook of ${id}.` : `No addresses. Make one: longshore plugins webhooks ${id} --add <endpoint>`;
+  if (webhooks.length === 0) return printFact(cli, nothing);
   const rows = webhooks.map(({ webhookId, tenantId, endpoint, lastAt, waiting, delivered, failed, problem = '' }) => {
     const last = lastAt === undefined ? 'never' : lastAt.slice(0, 19).replace('T', ' ');
     return [webhookId, endpoint, tenantId, last, String(waiting), String(delivered), String(failed), problem.split('\n')[0]?.slice(0, 100) ?? ''];

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { name, read } from '../../common/arguments.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Cli } from '../output/cli.ts';
 import { withSandboxes } from '../sandbox/with-sandboxes.ts';
@@ -19,6 +20,8 @@ export function eraseCommand(cli: Cli): Command {
     .option('--yes', 'do not ask for confirmation')
     .action(async ({ tenant: tenantId, user: userId, pluginFiles = false, yes = false }: EraseOptions) => {
       if ((userId === undefined) !== pluginFiles) throw oneOfBoth();
+      read('--tenant', name, tenantId);
+      read('--user', name.optional(), userId);
       await withSandboxes(cli, async (desk) => {
         if (userId !== undefined) return (await import('./erase.ts')).erase(cli, desk, { tenantId, userId }, yes);
         return (await import('./erase-plugin-files.ts')).erasePluginFiles(cli, desk, tenantId, yes);

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { id, read } from '../../common/arguments.ts';
 import { duration } from '../../common/duration.ts';
 import { loginName } from '../../platform/login-name.ts';
 import { printFact, printJson, printLine, type Cli } from '../output/cli.ts';
@@ -36,7 +37,7 @@ function setCommand(cli: Cli): Command {
     .description('Keep the closed conversations of a tenant for a time; older ones are removed by the workers within minutes')
     .argument('<tenant>')
     .argument('<duration>', `such as 30d; "${KEEP}": for ever`, durationOrKeep)
-    .action((tenant: string, keepMs: number | typeof KEEP) => change(cli, tenant, keepMs === KEEP ? null : keepMs));
+    .action((tenant: string, keepMs: number | typeof KEEP) => change(cli, read('tenant', id, tenant), keepMs === KEEP ? null : keepMs));
 }
 
 function unsetCommand(cli: Cli): Command {

@@ -52,11 +52,20 @@ async function copy(cli: Cli, from: Place, to: Place, force: boolean): Promise<v
     });
   }
   const id = from.where === 'sandbox' ? from.id : to.where === 'sandbox' ? to.id : '';
-  await visit(cli, id, { force }, async (handle) => {
+  await visit(cli, id, { force }, async (handle, { interrupted }) => {
     using progress = createProgress(cli);
-    const report = await (to.where === 'here' ? download : upload)(handle, from.path, to.path, (bytes) => progress.add(bytes));
+    const onBytes = (bytes: number) => {
+      // Ends the copy, which then removes what it has begun.
+      if (interrupted.aborted) throw new Error('interrupted');
+      progress.add(bytes);
+    };
+    const report = await (to.where === 'here' ? download : upload)(handle, from.path, to.path, onBytes).catch((error: unknown) => {
+      if (!interrupted.aborted) throw error;
+    });
     progress[Symbol.dispose]();
-    tell(cli, report);
+    if (report) return tell(cli, report);
+    cli.exitCode = EXIT.interrupted;
+    return printError(cli, 'Interrupted; a file of which only a part had come is as it was before.');
   });
 }
 

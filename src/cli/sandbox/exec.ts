@@ -21,17 +21,31 @@ interface ExecOptions {
 /** Output beyond this limit, per stream, is counted and not shown. */
 const MAX_OUTPUT_BYTES = 1024 ** 3;
 const TIMED_OUT = 124;
+/** Numbers of Linux, which runs the command; this machine may have others. */
 const SIGNALS: Record<string, number> = {
   SIGHUP: 1,
   SIGINT: 2,
   SIGQUIT: 3,
   SIGILL: 4,
+  SIGTRAP: 5,
   SIGABRT: 6,
+  SIGBUS: 7,
   SIGFPE: 8,
   SIGKILL: 9,
+  SIGUSR1: 10,
   SIGSEGV: 11,
+  SIGUSR2: 12,
   SIGPIPE: 13,
+  SIGALRM: 14,
   SIGTERM: 15,
+  SIGSTKFLT: 16,
+  SIGXCPU: 24,
+  SIGXFSZ: 25,
+  SIGVTALRM: 26,
+  SIGPROF: 27,
+  SIGIO: 29,
+  SIGPWR: 30,
+  SIGSYS: 31,
 };
 
 export function execCommand(cli: Cli): Command {
@@ -49,7 +63,7 @@ export function execCommand(cli: Cli): Command {
     .option('--background', 'start it, print its id, and let it run')
     .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, words: string[], options: ExecOptions) =>
-      visit(cli, id, { force: options.force ?? false }, async (handle, readerGone) => {
+      visit(cli, id, { force: options.force ?? false }, async (handle, { readerGone }) => {
         const command = words.length === 1 ? (words[0] ?? '') : words.map(shellWord).join(' ');
         if (options.background) await begin(cli, handle, command, options);
         else cli.exitCode = await follow(cli, handle, command, { ...options, readerGone });

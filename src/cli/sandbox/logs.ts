@@ -31,7 +31,7 @@ export function logsCommand(cli: Cli): Command {
     .option('--raw', 'the bytes as they were written, for a file or a program; without, control characters are shown as escapes')
     .option('--force', 'even if the conversation is paused; its running command then continues')
     .action((id: string, execId: string | undefined, options: LogsOptions) =>
-      visit(cli, id, { force: options.force ?? false }, async (handle, readerGone) => {
+      visit(cli, id, { force: options.force ?? false }, async (handle, { readerGone }) => {
         if (execId === undefined) list(cli, await handle.execs(), options);
         else await follow(cli, handle, execId, { ...options, readerGone });
       }),

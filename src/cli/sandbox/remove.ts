@@ -5,6 +5,7 @@ import { destroyExpired } from '../../sdk/destroy-expired.ts';
 import { confirmed } from '../output/confirmed.ts';
 import { EXIT, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { checkRemoval } from '../../sandbox/visits/held.ts';
+import { oneByOne } from './one-by-one.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 interface RemoveOptions {
@@ -26,10 +27,10 @@ export function removeCommand(cli: Cli): Command {
           cli.exitCode = EXIT.failed;
           return;
         }
-        for (const id of ids) {
+        await oneByOne(cli, ids, async (id) => {
           await (isSnapshot(id) ? desk.sandboxes.removeSnapshot(id) : desk.sandboxes.destroy(id));
           printFact(cli, `${id}: removed.`);
-        }
+        });
       }),
     );
 }

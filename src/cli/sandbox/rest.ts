@@ -2,6 +2,9 @@ import { Command } from 'commander';
 import type { SandboxTier } from '../../contracts/conversation.ts';
 import { printFact, type Cli } from '../output/cli.ts';
 import { checkRest, checkVisit } from '../../sandbox/visits/held.ts';
+import { oneByOne } from './one-by-one.ts';
+import { untilRoom } from '../../sandbox/api/until-room.ts';
+import { waitingForRoom } from './waiting-for-room.ts';
 import { findSandbox, withSandboxes, type Desk } from './with-sandboxes.ts';
 
 interface RestOptions {
@@ -45,26 +48,33 @@ function wake(cli: Cli): Command {
     .argument('<ids...>', 'sandboxes, or conversations that have one')
     .option('--force', 'even if its conversation is paused')
     .action((ids: string[], { force = false }: RestOptions) =>
-      withSandboxes(cli, async (desk) => {
-        for (const id of ids) {
-          const row = await findSandbox(desk, id);
-          await checkVisit(desk, row, { force });
-          printFact(cli, `${row.sandboxId}: ${await desk.sandboxes.wake(row.sandboxId)}.`);
-        }
-      }),
+      withSandboxes(cli, (desk) =>
+        waitingForRoom(cli, async (waiting) => {
+          for (const id of ids) {
+            waiting.signal.throwIfAborted();
+            const { sandboxId } = await findSandbox(desk, id);
+            const wake = async () => {
+              // Each time, since the conversation may be paused while this waits.
+              await checkVisit(desk, await findSandbox(desk, sandboxId), { force });
+              return desk.sandboxes.wake(sandboxId);
+            };
+            printFact(cli, `${sandboxId}: ${await untilRoom(wake, waiting)}.`);
+          }
+        }),
+      ),
     );
 }
 
 async function bring(cli: Cli, ids: string[], options: RestOptions, { wanted, move }: { wanted: SandboxTier; move: Move }): Promise<void> {
   const { force = false, keepProcesses = false } = options;
-  await withSandboxes(cli, async (desk) => {
-    for (const id of ids) {
+  await withSandboxes(cli, (desk) =>
+    oneByOne(cli, ids, async (id) => {
       const row = await findSandbox(desk, id);
       await checkRest(desk, row, force);
       const tier = await move(desk, row.sandboxId, { otherwise: keepProcesses ? 'stay' : 'stop', force });
       printFact(cli, `${row.sandboxId}: ${tier}${tier === wanted ? '' : await whyNot(desk, wanted)}.`);
-    }
-  });
+    }),
+  );
 }
 
 async function whyNot({ sandboxes }: Desk, wanted: SandboxTier): Promise<string> {

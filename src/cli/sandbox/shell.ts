@@ -3,7 +3,7 @@ import { createTurns } from '../../common/turns.ts';
 import { failure, isFailure } from '../../contracts/errors.ts';
 import type { SandboxHandle } from '../../sandbox/api/sandbox.ts';
 import type { Pty } from '../../sandbox/api/terminals.ts';
-import { printLine, type Cli } from '../output/cli.ts';
+import { EXIT, printLine, type Cli } from '../output/cli.ts';
 import { createDetachKeys } from './detach-keys.ts';
 import { codeOf } from './exec.ts';
 import { visit } from './visit.ts';
@@ -32,22 +32,37 @@ export function shellCommand(cli: Cli): Command {
       if (!cli.in.isTTY || !cli.out.isTTY) {
         throw failure('INVALID_ARGUMENT', { what: 'shell', problem: 'input and output are not a terminal', fix: 'Use: longshore sandbox exec' });
       }
-      return visit(cli, id, { force: options.force ?? false }, (handle) => talk(cli, handle, command, options));
+      return visit(cli, id, { force: options.force ?? false }, (handle, { interrupted }) => talk(cli, handle, command, { ...options, interrupted }));
     });
 }
 
-async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: ShellOptions): Promise<void> {
+type Talk = ShellOptions & {
+  /** Aborts when the terminal is closed, or a service manager ends us: Ctrl-C is a key of the sandbox's terminal. */
+  interrupted: AbortSignal;
+};
+
+async function talk(cli: Cli, handle: SandboxHandle, command: string | undefined, options: Talk): Promise<void> {
   // A person requested a terminal, so the sandbox's output controls the person's terminal.
   const screen = cli.out.program('never');
   const onData = (chunk: Buffer) => screen.put(chunk);
   const pty = options.attach === undefined ? await open(cli, handle, onData, command, options) : await attach(handle, options.attach, onData);
   const wire = connect(cli, pty);
+  const { interrupted } = options;
+  const leave = () => {
+    cli.exitCode = EXIT.interrupted;
+    pty.detach();
+  };
+  interrupted.addEventListener('abort', leave, { once: true });
+  if (interrupted.aborted) leave();
   const end = await pty.ended
     .catch((error: unknown) => {
       if (isFailure(error, 'DETACHED')) return undefined;
       throw error;
     })
-    .finally(() => wire.cut());
+    .finally(() => {
+      interrupted.removeEventListener('abort', leave);
+      wire.cut();
+    });
   if (end) cli.exitCode = codeOf(end);
   else printLine(cli, `\nDetached; it still runs. Come back with: longshore sandbox shell ${handle.sandboxId} --attach ${pty.ptyId}`);
 }

@@ -6,6 +6,8 @@ import type { SnapshotInfo } from '../../sandbox/api/snapshots.ts';
 import { printError, printFact, printJson, printLine, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
 import { wholeNumber } from '../output/whole-number.ts';
+import { oneByOne } from './one-by-one.ts';
+import { waitingForRoom } from './waiting-for-room.ts';
 import { findSandbox, withSandboxes } from './with-sandboxes.ts';
 
 /** Creates, lists and restores copies of sandboxes. */
@@ -35,7 +37,9 @@ export function snapshotCommands(cli: Cli): Command[] {
       .action((id: string, { count }: { count: number }) =>
         withSandboxes(cli, async (desk) => {
           const { sandboxId } = await findSandbox(desk, id);
-          for (const forkId of await desk.sandboxes.fork(sandboxId, count)) printLine(cli, forkId);
+          await oneByOne(cli, [`the fork of ${sandboxId}`], async () => {
+            for (const forkId of await desk.sandboxes.fork(sandboxId, count)) printLine(cli, forkId);
+          });
         }),
       ),
   ];
@@ -44,9 +48,11 @@ export function snapshotCommands(cli: Cli): Command[] {
 async function snapshot(cli: Cli, id: string, { name, json }: { name?: string; json?: boolean }): Promise<void> {
   await withSandboxes(cli, async (desk) => {
     const { sandboxId } = await findSandbox(desk, id);
-    const made = await desk.sandboxes.snapshot(sandboxId, { ...(name !== undefined && { name }) });
-    if (json) return printJson(cli, made);
-    printFact(cli, `${made.snapshotId}: ${sandboxId}, ${made.memory ? 'with its processes' : 'its files only'}.`);
+    await oneByOne(cli, [`the snapshot of ${sandboxId}`], async () => {
+      const made = await desk.sandboxes.snapshot(sandboxId, { ...(name !== undefined && { name }) });
+      if (json) return printJson(cli, made);
+      return printFact(cli, `${made.snapshotId}: ${sandboxId}, ${made.memory ? 'with its processes' : 'its files only'}.`);
+    });
   });
 }
 
@@ -71,8 +77,10 @@ async function restore(cli: Cli, snapshotId: string, { ttl }: { ttl?: string }):
     const found = (await sandboxes.snapshots()).find((each) => each.snapshotId === snapshotId);
     const sandboxId = makeId('sbx', Date.now(), Math.random);
     const owner = { sandboxId, tenantId: found?.tenantId ?? '', ...(ttlMs !== undefined && { ttlMs }) };
-    const { lost } = await sandboxes.restore(snapshotId, owner);
-    printLine(cli, sandboxId);
-    if (lost !== undefined) printError(cli, lost);
+    await waitingForRoom(cli, async (waiting) => {
+      const { lost } = await sandboxes.restore(snapshotId, owner, waiting);
+      printLine(cli, sandboxId);
+      if (lost !== undefined) printError(cli, lost);
+    });
   });
 }

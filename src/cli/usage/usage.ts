@@ -4,7 +4,7 @@ import { USAGE_GROUPS, type UsageGroup, type UsageLine, type UsageReport, type U
 import { printFact, printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { costText } from '../output/cost-text.ts';
 import { printTable } from '../output/table.ts';
-import { wholeNumber } from '../output/whole-number.ts';
+import { atLeastOne } from '../output/whole-number.ts';
 
 interface Options {
   from?: string;
@@ -28,7 +28,7 @@ export function usageCommand(cli: Cli): Command {
     .option('--user <id>')
     .option('--tenant <id>')
     .option('--conversation <id>')
-    .option('--limit <number>', 'show at most this many lines', wholeNumber, 100)
+    .option('--limit <number>', 'show at most this many lines', atLeastOne, 100)
     .option('--json', 'as JSON')
     .action(({ json = false, by, ...filter }: Options) =>
       withClient(

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { WebhookAttempt } from '../../client.ts';
 import { printFact, printJson, printLine, withClient, type Cli } from '../output/cli.ts';
 import { printTable } from '../output/table.ts';
-import { wholeNumber } from '../output/whole-number.ts';
+import { atLeastOne } from '../output/whole-number.ts';
 
 interface AttemptOptions {
   limit?: number;
@@ -16,7 +16,7 @@ export function addSending(command: Command, cli: Cli): void {
     .command('attempts')
     .description('List what was sent in the last seven days, newest first')
     .argument('<id>')
-    .option('--limit <number>', 'at most so many (default: 50)', wholeNumber)
+    .option('--limit <number>', 'at most so many (default: 50)', atLeastOne)
     .option('--cursor <text>', 'the next of the page before')
     .option('--json', 'as JSON')
     .action((id: string, options: AttemptOptions) => listAttempts(cli, id, options));
@@ -24,7 +24,7 @@ export function addSending(command: Command, cli: Cli): void {
     .command('replay')
     .description('Send events again')
     .argument('<id>')
-    .option('--since <time>', 'those that were logged from this time on, such as 2027-01-31T09:00:00Z')
+    .option('--since <time>', 'those that were logged from this time on, such as 24h or 2027-01-31T09:00:00Z')
     .option('--from <webhook-id>', 'this message and those after it')
     .action((id: string, options: { since?: string; from?: string }) =>
       withClient(

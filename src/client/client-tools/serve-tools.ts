@@ -57,13 +57,18 @@ export async function serveTools(
   }
 }
 
+/** How long another client's claim is waited for before it is looked at again, in milliseconds: the clock of this machine may be wrong, so its end says only how long it may take. */
+export function pauseUntil(untilMs: number, nowMs: number, leastMs: number): number {
+  return Math.min(Math.max(leastMs, untilMs - nowMs), DEFAULT_LEASE_MS);
+}
+
 /** Takes a call as soon as no other client has it, and runs it. */
 async function serveCall(serving: Serving, call: ClientCall, handler: ClientToolHandler, lost: AbortController): Promise<void> {
   const signal = anySignal([serving.stopped, lost.signal]);
-  while (!signal.aborted) {
+  for (let pause = FIRST_PAUSE_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     const taken = await claim(serving, call);
     if (taken === 'gone') return;
-    if ('until' in taken) await sleep(Math.max(FIRST_PAUSE_MS, taken.until - Date.now()), undefined, { signal }).catch(() => undefined);
+    if ('until' in taken) await sleep(pauseUntil(taken.until, Date.now(), pause), undefined, { signal }).catch(() => undefined);
     else return runCall(serving, taken, handler, lost);
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { anySignal } from '../../common/any-signal.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { ConversationRow } from '../../store/store.ts';
@@ -7,6 +6,7 @@ import { conversationIdOf, forkOptions, listFilter, nameOf, startOptions } from 
 import { handlersOf, serveOptions } from '../client-tools/client-tool-arguments.ts';
 import { serveTools } from '../client-tools/serve-tools.ts';
 import { createChat, sharedController } from '../create-chat.ts';
+import { refuseWhenClosed } from '../closing/refuse-when-closed.ts';
 import type { Longshore } from '../types.ts';
 import { attachmentsOf } from './http-attachments.ts';
 import { createHttpCalls, createHttpViews, httpConversation } from './http-conversations.ts';
@@ -18,6 +18,7 @@ import { createHttpAudit, createHttpKeys, createHttpLimits, createHttpPlugins, c
 import { createHttpMemory } from './http-memory.ts';
 import { createHttpWebhooks } from './http-webhooks.ts';
 import { createHttpLink, type HttpLink, type HttpLinkOptions } from './http-link.ts';
+import { checkId } from '../start-conversation.ts';
 
 const DEFAULT_LIST_LIMIT = 50;
 const MOST_PER_PAGE = 200;
@@ -26,16 +27,18 @@ const MOST_PER_PAGE = 200;
 export function createHttpLongshore(options: HttpLinkOptions): Longshore {
   const link = createHttpLink(options);
   const closing = sharedController();
-  const longshore: Longshore = {
+  const open: Longshore = {
     async start(given) {
       const { attachments, ...options } = startOptions(given);
       if (options.message !== undefined) checkMessageText(options.message, attachments);
+      if (options.conversationId !== undefined) checkId(options.conversationId);
       const { conversationId, turnId } = await begin(link, '/v1/conversations', { ...options, ...(await attachmentsOf(attachments)) });
       return createChat(longshore, conversationId, turnId);
     },
     async fork(conversation, given) {
       const body = forkOptions(given);
       if (body.message !== undefined) checkMessageText(body.message);
+      if (body.conversationId !== undefined) checkId(body.conversationId);
       const path = `/v1/conversations/${encodeURIComponent(conversationIdOf(conversation))}/fork`;
       const { conversationId, turnId } = await begin(link, path, body);
       return createChat(longshore, conversationId, turnId);
@@ -58,7 +61,7 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
     ...createHttpViews(link, closing.signal),
     ...createHttpCalls(link),
     ...createHttpDiff(link),
-    ...createHttpExport(link),
+    ...createHttpExport(link, closing.signal),
     ...createHttpImport(link, () => longshore),
     async tools(conversation, handlers, options) {
       const { signal } = serveOptions(options);
@@ -78,11 +81,10 @@ export function createHttpLongshore(options: HttpLinkOptions): Longshore {
       return Promise.resolve();
     },
   };
+  const longshore = refuseWhenClosed(open, closing.signal);
   return longshore;
 }
 
-/** A request that is sent again after a broken connection begins no second conversation. */
 async function begin(link: HttpLink, path: string, body: object): Promise<{ conversationId: string; turnId?: string }> {
-  const headers = { 'idempotency-key': randomUUID() };
-  return (await link.json(path, { method: 'POST', body, headers })) as { conversationId: string; turnId?: string };
+  return (await link.json(path, { method: 'POST', body })) as { conversationId: string; turnId?: string };
 }

@@ -19,6 +19,8 @@ export async function attachmentsOf(given: readonly Attachment[] | undefined): P
 /** @param conversation the path of the conversation */
 export async function httpAttachment(link: HttpLink, conversation: string, attachmentId: string): Promise<DownloadedAttachment> {
   const path = `${conversation}/attachments/${encodeURIComponent(attachmentId)}`;
-  const [answer, facts] = await Promise.all([link.open(path, {}), link.json(`${path}?info=true`)]);
-  return { ...(facts as StoredMedia), data: new Uint8Array(await answer.arrayBuffer()) };
+  const facts = (await link.json(`${path}?info=true`)) as StoredMedia;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of link.bytes(await link.open(path, {}))) pieces.push(piece);
+  return { ...facts, data: new Uint8Array(Buffer.concat(pieces)) };
 }

@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { anySignal } from '../../common/any-signal.ts';
+import { spread } from './spread.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { Checkpoint, RewindResult } from '../../contracts/checkpoints/checkpoint.ts';
 import type { RevokeAllowedToolResult } from '../../contracts/conversation.ts';
@@ -31,10 +32,12 @@ import { replyOf, type EndedTurn } from '../end-of-turn.ts';
 import type { Chat, Longshore, SentMessage } from '../types.ts';
 import { attachmentsOf, httpAttachment } from './http-attachments.ts';
 import { httpEvents, httpTreeEvents } from './http-events.ts';
-import type { HttpLink } from './http-link.ts';
+import { askAgainAfter, type HttpLink } from './http-link.ts';
 
 /** Seconds that one request waits for the end of a turn; then another is sent. */
 const WAIT_S = 30;
+/** Between two attempts to wait on. Each has made some requests itself. */
+const AWAY_PAUSE_MS = 1_000;
 
 type Views = Pick<Longshore, 'events' | 'treeEvents' | 'reply' | 'answer' | 'status' | 'transcript' | 'checkpoints' | 'attachment'>;
 type Calls = Pick<
@@ -67,14 +70,25 @@ export async function httpConversation(link: HttpLink, conversation: string | Ch
   return (await link.json(at(conversation))) as ConversationRow;
 }
 
+/** Asks again and again while the service is away or has no room for the request: a wait goes on over its restart, as iterations of events do. */
+async function whenBack<T>(ask: () => Promise<T>, closing: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const againMs = askAgainAfter(error);
+      if (againMs === undefined) throw error;
+      await sleep(againMs + spread(AWAY_PAUSE_MS), undefined, { signal: closing }).catch(() => undefined);
+    }
+  }
+}
+
 /** What reads conversations. `closing` ends what waits. */
 export function createHttpViews(link: HttpLink, closing: AbortSignal): Views {
   const endOf = async (conversation: string | Chat, given: string | undefined) => {
     const query = new URLSearchParams(withoutUndefined({ wait: String(WAIT_S), turnId: turnIdOf(given) }));
-    for (;;) {
-      const { turn } = (await link.json(at(conversation, `/turn?${query.toString()}`), { signal: closing })) as { turn?: EndedTurn };
-      if (turn) return turn;
-    }
+    const ask = async () => ((await link.json(at(conversation, `/turn?${query.toString()}`), { signal: closing })) as { turn?: EndedTurn }).turn;
+    for (let turn = await ask(); ; turn = await whenBack(ask, closing)) if (turn) return turn;
   };
   return {
     async *events(conversation, given) {
@@ -116,14 +130,14 @@ export function createHttpCalls(link: HttpLink): Calls {
       const { attachments, ...options } = sendOptions(given);
       checkMessageText(text, attachments);
       const body = { ...options, message: text, ...(await attachmentsOf(attachments)) };
-      const headers = { 'idempotency-key': randomUUID() };
-      const { turnId, duplicate, messageId } = (await link.json(at(conversation, '/messages'), { method: 'POST', body, headers })) as SentMessage;
+      const { turnId, duplicate, messageId } = (await link.json(at(conversation, '/messages'), { method: 'POST', body })) as SentMessage;
       return { turnId, duplicate, messageId };
     },
     async approve(conversation, given) {
       const { callId, ...body } = approveOptions(given);
-      await httpConversation(link, conversation);
-      return (await link.json(`/v1/approvals/${encodeURIComponent(callId)}`, { method: 'POST', body })) as { callId: string; answer: typeof body.answer };
+      const { conversationId } = await httpConversation(link, conversation);
+      const path = `/v1/approvals/${encodeURIComponent(callId)}?${new URLSearchParams({ conversationId }).toString()}`;
+      return (await link.json(path, { method: 'POST', body })) as { callId: string; answer: typeof body.answer };
     },
     async revokeAllowed(conversation, tool, given) {
       const wanted = toolOf(tool);
@@ -133,7 +147,7 @@ export function createHttpCalls(link: HttpLink): Calls {
     },
     async rewind(conversation, checkpointId, given) {
       const body = { checkpointId: nameOf('checkpointId', checkpointId), ...rewindOptions(given) };
-      return (await link.json(at(conversation, '/rewind'), { method: 'POST', body, headers: { 'idempotency-key': randomUUID() } })) as RewindResult;
+      return (await link.json(at(conversation, '/rewind'), { method: 'POST', body })) as RewindResult;
     },
     pause: async (conversation, given) => signal(conversation, 'pause', pauseOptions(given)),
     resume: async (conversation, given) => signal(conversation, 'resume', resumeOptions(given)),

@@ -21,8 +21,8 @@ export function createHttpDiff(link: HttpLink): DiffCalls {
 }
 
 async function patchAt(link: HttpLink, place: string, conversationId: string): Promise<Buffer> {
-  const { body } = await link.open(place, {});
+  const answer = await link.open(place, {});
   const patch = createPatch(conversationId);
-  for await (const piece of body ?? []) patch.add(piece as Uint8Array);
+  for await (const piece of link.bytes(answer)) patch.add(piece);
   return patch.whole();
 }

@@ -19,18 +19,28 @@ import type { PluginWebhook } from '../../contracts/plugins/webhook.ts';
 import type { AuditEntry } from '../../contracts/audit.ts';
 import { withoutUndefined } from '../../common/without-undefined.ts';
 import type { AuditLog, Keys, Plugins, PluginState, TenantLimits } from '../types/installation-types.ts';
+import { checkScheduledMessage } from '../make-schedule.ts';
+import { scheduleSpecOf } from '../schedule-timing.ts';
 import { addWebhookOptions, webhookIdOf } from '../plugin-webhook-calls.ts';
 import type { HttpLink } from './http-link.ts';
 
 type MadeWebhook = PluginWebhook & { path: string; url: string };
 
 const POST = 'POST' as const;
+const DEFAULT_AUDITED = 50;
+const MOST_PER_PAGE = 200;
 const part = (text: string) => encodeURIComponent(text);
 
 export function createHttpSchedules(link: HttpLink): Schedules {
   const at = (id: string, rest = '') => `/v1/schedules/${part(nameOf('schedule id', id))}${rest}`;
   return {
-    create: async (options) => (await link.json('/v1/schedules', { method: POST, body: scheduleOptions(options) })) as Schedule,
+    async create(given) {
+      const body = scheduleOptions(given);
+      checkScheduledMessage(body.message);
+      // An invalid date would be sent as null. Whether a time is over, the clock of the service says.
+      scheduleSpecOf(body);
+      return (await link.json('/v1/schedules', { method: POST, body })) as Schedule;
+    },
     list: async () => ((await link.json('/v1/schedules')) as { schedules: Schedule[] }).schedules,
     get: async (id) => (await link.json(at(id))) as ScheduleWithRuns,
     async pause(id, options) {
@@ -84,8 +94,9 @@ export function createHttpKeys(link: HttpLink): Keys {
   return {
     create: async (options) => (await link.json('/v1/keys', { method: POST, body: keyOptions(options) })) as ApiKey & { text: string },
     async list(tenant) {
+      const wanted = tenant === undefined ? undefined : nameOf('tenant', tenant);
       const { keys } = (await link.json('/v1/keys')) as { keys: ApiKey[] };
-      return tenant === undefined ? keys : keys.filter(({ tenantId }) => tenantId === nameOf('tenant', tenant));
+      return wanted === undefined ? keys : keys.filter(({ tenantId }) => tenantId === wanted);
     },
     rotate: async (keyId, options) =>
       (await link.json(`/v1/keys/${part(nameOf('keyId', keyId))}/rotate`, { method: POST, body: rotationOptions(options) })) as ApiKey & {
@@ -108,9 +119,15 @@ export function createHttpLimits(link: HttpLink): TenantLimits {
 export function createHttpAudit(link: HttpLink): AuditLog {
   return {
     async list(given) {
-      const { limit, ...rest } = auditOptions(given);
-      const query = new URLSearchParams(withoutUndefined({ ...rest, limit: limit?.toString() }));
-      return (await link.json(`/v1/audit?${query.toString()}`)) as { entries: AuditEntry[]; next?: string };
+      const { limit = DEFAULT_AUDITED, cursor: first, ...rest } = auditOptions(given);
+      const entries: AuditEntry[] = [];
+      for (let cursor = first; ;) {
+        const query = new URLSearchParams(withoutUndefined({ ...rest, cursor, limit: String(Math.min(MOST_PER_PAGE, limit - entries.length)) }));
+        const page = (await link.json(`/v1/audit?${query.toString()}`)) as { entries: AuditEntry[]; next?: string };
+        entries.push(...page.entries);
+        if (page.next === undefined || entries.length >= limit) return { ...page, entries };
+        cursor = page.next;
+      }
     },
   };
 }

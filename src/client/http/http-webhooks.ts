@@ -12,8 +12,9 @@ export function createHttpWebhooks(link: HttpLink): Webhooks {
     create: async (options) => (await link.json('/v1/webhooks', { method: POST, body: createWebhookOptions(options) })) as Webhook & { secret: string },
     get: async (id) => (await link.json(at(id))) as Webhook,
     async list(tenant) {
+      const wanted = tenant === undefined ? undefined : nameOf('tenant', tenant);
       const { webhooks } = (await link.json('/v1/webhooks')) as { webhooks: Webhook[] };
-      return tenant === undefined ? webhooks : webhooks.filter(({ tenantId }) => tenantId === nameOf('tenant', tenant));
+      return wanted === undefined ? webhooks : webhooks.filter(({ tenantId }) => tenantId === wanted);
     },
     update: async (id, change) => (await link.json(at(id), { method: 'PATCH', body: updateWebhookOptions(change) })) as Webhook,
     async delete(id) {

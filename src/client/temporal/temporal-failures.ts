@@ -25,6 +25,7 @@ interface GrpcStatus {
 // gRPC status codes, by number: importing grpc for three constants would add a dependency that the Temporal client may change.
 const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
+const NOT_FOUND = 5;
 const FAILED_PRECONDITION = 9;
 const TASK_FAILED = /workflow task/i;
 
@@ -32,6 +33,11 @@ const TASK_FAILED = /workflow task/i;
 export function isUnread(error: unknown): boolean {
   const code = grpcStatus(error)?.code;
   return code === FAILED_PRECONDITION || code === DEADLINE_EXCEEDED;
+}
+
+/** Whether Temporal has no running workflow with the id of a call. */
+export function isAbsent(error: unknown): boolean {
+  return grpcStatus(error)?.code === NOT_FOUND;
 }
 
 /** Translates any error of the Temporal client into an error of the table. */

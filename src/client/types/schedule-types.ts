@@ -71,7 +71,10 @@ export interface ScheduleWithRuns extends Schedule {
  * it was down. Only the schedules of this installation (task queue) are visible. An unknown id fails with `SCHEDULE_NOT_FOUND`.
  */
 export interface Schedules {
-  /** Fails with `SCHEDULE_EXISTS`, `AGENT_NOT_FOUND` or `MESSAGE_INVALID`, or with `INVALID_ARGUMENT` for invalid times. */
+  /**
+   * May be repeated: a schedule that has the id and the same definition is given back as it is now, paused or not. Any other with that id fails with
+   * `SCHEDULE_EXISTS`. Fails with `AGENT_NOT_FOUND` or `MESSAGE_INVALID`, or with `INVALID_ARGUMENT` for invalid times.
+   */
   create(options: CreateScheduleOptions): Promise<Schedule>;
   /** Sorted by id. Temporal may take a second to show a change here. */
   list(): Promise<Schedule[]>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { id, name, read, readOptions, textSchema } from '../../common/arguments.ts';
-import { parseDuration } from '../../common/duration.ts';
+import { parseDuration, parseTimeOrAge } from '../../common/duration.ts';
 import { EVENT_TYPES } from '../../contracts/events.ts';
 import { failure } from '../../contracts/errors.ts';
 import { eventOfMessage } from '../../contracts/webhook.ts';
@@ -30,7 +30,7 @@ const page = z.strictObject({
   limit: z.int().min(1, `give 1 to ${MOST_PER_PAGE}`).max(MOST_PER_PAGE, `give 1 to ${MOST_PER_PAGE}`).optional(),
   cursor: textSchema(100).optional(),
 });
-const time = z.union([textSchema(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 2027-01-31T09:00:00Z' });
+const time = z.union([textSchema(100), z.instanceof(Date)], { error: 'give a Date, or a text such as 24h or 2027-01-31T09:00:00Z' });
 const replay = z.strictObject({ since: time.optional(), from: textSchema(300).optional() });
 const rotate = z.strictObject({ overlap: z.union([textSchema(50), z.number()], { error: 'give milliseconds, or a text such as 24h' }).optional() });
 
@@ -59,10 +59,10 @@ export function replayOptions(given: unknown): Replay {
 
 /** Years of four digits, which Postgres reads as well. */
 function readTime(given: Date | string): Date {
-  const date = new Date(given);
+  const date = new Date(typeof given === 'string' ? parseTimeOrAge(given) : given);
   const year = date.getUTCFullYear();
   if (year >= 1970 && year <= 9999) return date;
-  throw failure('INVALID_ARGUMENT', { what: 'options of webhooks.replay.since', problem: 'it is no time', fix: 'Write 2027-01-31T09:00:00Z' });
+  throw failure('INVALID_ARGUMENT', { what: 'options of webhooks.replay.since', problem: 'it is no time', fix: 'Write 24h, or 2027-01-31T09:00:00Z' });
 }
 
 /** Milliseconds for which the old secret signs too; undefined when it is not told. */

@@ -15,6 +15,8 @@ import type { Webhooks, WebhookTest } from './webhook-types.ts';
 export interface WebhookCallParts {
   store: Pick<Store, 'webhooks'>;
   temporal: Pick<TemporalLink, 'client'>;
+  /** @throws AGENT_NOT_FOUND for the first that does not exist */
+  checkAgents: (ids: string[]) => Promise<void>;
   /** Addresses that endpoints may have although they are not public. */
   webhookAddresses?: string[];
 }
@@ -27,7 +29,7 @@ const MOST_REPLAYED = 100_000;
 /** A worker wakes what this call does not reach. */
 const WAKE_LIMIT_MS = 2_000;
 
-export function createWebhookCalls({ store: { webhooks }, temporal, webhookAddresses = [] }: WebhookCallParts, by: AuditSource): Webhooks {
+export function createWebhookCalls({ store: { webhooks }, temporal, checkAgents, webhookAddresses = [] }: WebhookCallParts, by: AuditSource): Webhooks {
   const found = async <T>(webhookId: string, call: (webhookId: string) => Promise<T | undefined>): Promise<T> => {
     const id = read('webhookId', name, webhookId);
     const result = await call(id);
@@ -37,6 +39,8 @@ export function createWebhookCalls({ store: { webhooks }, temporal, webhookAddre
   return {
     async create(options) {
       const { tenant: tenantId = 'default', ...rest } = createWebhookOptions(options);
+      // With a misspelt agent it would never get a message, and nothing would say so.
+      await checkAgents(rest.agents ?? []);
       const secret = makeWebhookSecret();
       const webhookId = makeId('hook', Date.now(), Math.random);
       const made = await webhooks.create({ webhookId, tenantId, secret, ...withoutUndefined(rest) }, MOST_PER_TENANT, by);
@@ -47,6 +51,11 @@ export function createWebhookCalls({ store: { webhooks }, temporal, webhookAddre
     list: async (tenant) => webhooks.list(tenant === undefined ? undefined : read('tenant', name, tenant)),
     async update(webhookId, change) {
       const given = withoutUndefined(updateWebhookOptions(change));
+      if (given.agents) {
+        // One that it has may be gone by now: its conversations go on, and so do their messages.
+        const { agents: before = [] } = await found(webhookId, (id) => webhooks.get(id));
+        await checkAgents(given.agents.filter((agent) => !before.includes(agent)));
+      }
       return found(webhookId, (id) => webhooks.change(id, given, by));
     },
     async delete(webhookId) {

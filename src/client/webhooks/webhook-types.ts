@@ -24,7 +24,7 @@ export interface UpdateWebhookOptions {
 
 /** One of both. */
 export interface ReplayOptions {
-  /** Sends the events that were logged from this time on: a Date, or a text such as `2027-01-31T09:00:00Z`. */
+  /** Sends the events that were logged from this time on: a Date, or a text such as `24h` or `2027-01-31T09:00:00Z`. */
   since?: Date | string | undefined;
   /** Sends this message and those after it again: its `webhook-id`. It has to be one of the last seven days. */
   from?: string | undefined;
@@ -45,7 +45,7 @@ export interface WebhookTest {
 
 /** Endpoints that events are sent to. An unknown one fails with `WEBHOOK_NOT_FOUND`. */
 export interface Webhooks {
-  /** Makes one. Its `secret` signs the messages, and is shown only now. */
+  /** Makes one. Its `secret` signs the messages, and is shown only now. Fails with `AGENT_NOT_FOUND` or `WEBHOOK_LIMIT`. */
   create(options: CreateWebhookOptions): Promise<Webhook & { secret: string }>;
   get(webhookId: string): Promise<Webhook>;
   /** Oldest first; of one tenant when given. */

@@ -4,8 +4,14 @@ import { z } from 'zod';
 export function knownOptions(schema: unknown, path: readonly PropertyKey[]): string[] | undefined {
   if (schema instanceof z.ZodPipe) return knownOptions(schema.in, path) ?? knownOptions(schema.out, path);
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) return knownOptions(schema.unwrap(), path);
+  if (schema instanceof z.ZodUnion) return onlyOne(schema.options.flatMap((part) => [knownOptions(part, path) ?? []].filter(({ length }) => length > 0)));
   const [key, ...rest] = path;
   return key === undefined ? optionsOf(schema) : knownOptions(partOf(schema, key), rest);
+}
+
+/** Of a union, no other part may have been meant. */
+function onlyOne([first, ...others]: string[][]): string[] | undefined {
+  return others.length === 0 ? first : undefined;
 }
 
 /** A schema that takes any key names none. */

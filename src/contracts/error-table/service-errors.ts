@@ -61,6 +61,11 @@ export const SERVICE_ERRORS = {
     httpStatus: 429,
     retryable: true,
   },
+  DOWNLOAD_LIMIT: {
+    message: 'With this key, {limit} files, exports or patches are being read at the same time, as many as may be. Read this one when others have ended',
+    httpStatus: 429,
+    retryable: true,
+  },
   ANSWERS_UNREAD: {
     message: 'This key has been given {limit} bytes of answers that it has not read, as many as it may. Read them, and send this again',
     httpStatus: 429,
@@ -176,6 +181,7 @@ export const SERVICE_ERRORS = {
     httpStatus: 409,
     retryable: true,
   },
+  CLIENT_CLOSED: { message: 'This client was closed. Connect again: connect()', httpStatus: 409, retryable: false },
   SERVICE_UNREACHABLE: {
     message: 'The Longshore service cannot be reached at {url}: {problem}. Check the address, or start it: longshore serve',
     httpStatus: 503,

@@ -19,6 +19,19 @@ export interface RoomStatus {
   waitsForRoom?: WaitsForRoom;
 }
 
+/** What an error says that a full host has refused with. @param values of HOST_FULL or HOST_DISK_FULL */
+export function waitsIn(values: Readonly<Record<string, unknown>>): WaitsForRoom {
+  const number = (name: string) => Number(values[name] ?? 0);
+  return {
+    neededMb: number('neededMb'),
+    host: String(values['host']),
+    promisedMb: number('promisedMb'),
+    allowedMb: number('allowedMb'),
+    ahead: number('ahead'),
+    ...(values['freeMb'] !== undefined && { disk: { freeMb: number('freeMb'), leastMb: number('leastMb') } }),
+  };
+}
+
 /** For people, in one line. */
 export function roomText({ neededMb, host, promisedMb, allowedMb, ahead, disk }: WaitsForRoom): string {
   if (disk) return `waits for disk: host ${host} has ${disk.freeMb} MB free, and takes new sandboxes again with ${disk.leastMb} MB`;

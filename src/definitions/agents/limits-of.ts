@@ -1,10 +1,11 @@
-import type { Agent, AgentLimits, SandboxOptions } from '../../contracts/agent.ts';
+import type { Agent, AgentLimits } from '../../contracts/agent.ts';
+import { freezeAfter, restAfter } from '../../contracts/limits/rest-times.ts';
 
 /** The limits that the workflow needs from an agent; they do not change after a conversation starts. */
 export function limitsOf({ budget, sandbox, checkpoints, approvalTimeoutMs, approvalExpiry, judge }: Agent): AgentLimits {
   return {
     budget,
-    freezeAfterMs: restAfter(sandbox, sandbox.freezeAfterMs ?? 30_000),
+    freezeAfterMs: freezeAfter(sandbox),
     hibernateAfterMs: restAfter(sandbox, sandbox.hibernateAfterMs ?? 0),
     stopAfterMs: restAfter(sandbox, sandbox.stopAfterMs ?? 0),
     archiveAfterMs: restAfter(sandbox, sandbox.archiveAfterMs ?? 0),
@@ -16,8 +17,4 @@ export function limitsOf({ budget, sandbox, checkpoints, approvalTimeoutMs, appr
     ...(approvalExpiry !== 'deny' && { approvalExpiry }),
     ...(judge && { judge: { handovers: judge.handovers } }),
   };
-}
-
-function restAfter({ keepalive = 0 }: SandboxOptions, idleMs: number): number {
-  return keepalive === true || idleMs === 0 ? 0 : keepalive + idleMs;
 }

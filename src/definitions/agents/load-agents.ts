@@ -5,6 +5,7 @@ import { failure } from '../../contracts/errors.ts';
 import { loadTemplates } from '../templates/load-templates.ts';
 import type { Treatment } from '../../common/fill-in-environment.ts';
 import { parseAgent } from './parse-agent.ts';
+import { isDefinition, YAML_FILE } from '../parse/definition-files.ts';
 import { importDefinition } from '../parse/import-definition.ts';
 import { parsedUnless, readDefinition, type Unset } from '../parse/read-definition.ts';
 import { treatCredentials } from '../parse/treat-credentials.ts';
@@ -12,11 +13,8 @@ import { loadSkills } from '../skills/load-skills.ts';
 import { checkSubAgents } from './check-sub-agents.ts';
 import { withTemplate } from './with-template.ts';
 
-const YAML_FILE = /\.ya?ml$/;
-const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
-
 /**
- * Reads all agent files of a directory: YAML, and modules with a `defineAgent` as their default export. Subdirectories are not read.
+ * Reads all agent files of a directory: YAML, and modules with a `defineAgent` as their default export. Subdirectories are not read, nor files with a dot before their names.
  * A template provides the sandbox options that the agent does not set.
  * @throws AGENT_INVALID, TEMPLATE_INVALID naming file, line, path and fix; SKILL_INVALID; CONFIG_INVALID when the directory cannot be read.
  */
@@ -47,8 +45,9 @@ export function templatesBeside(agents: string): string {
 
 async function importAgent(path: string): Promise<Agent> {
   const agent = await importDefinition<Agent>(path, 'AGENT_INVALID');
-  const { id, model, tools, budget } = agent;
-  if (id && model && tools && budget) return agent as Agent;
+  const { id, model, tools, budget, approvalTimeoutMs } = agent;
+  // No definition has the last one: it is the result of `defineAgent`, which has checked all of it and added the limits.
+  if (id && model && tools && budget && approvalTimeoutMs !== undefined) return agent as Agent;
   const problem = 'has no agent as its default export';
   throw failure('AGENT_INVALID', { file: basename(path), path: '(the whole file)', problem, fix: 'Write: export default defineAgent({ … })' });
 }
@@ -63,7 +62,7 @@ async function loadAgent(path: string, unset: Unset): Promise<Agent> {
 async function agentFiles(directory: string): Promise<string[]> {
   try {
     const names = await readdir(directory);
-    return names.filter((name) => YAML_FILE.test(name) || MODULE_FILE.test(name)).toSorted();
+    return names.filter(isDefinition).toSorted();
   } catch (error) {
     const problem = `the directory of agents cannot be read (${(error as Error).message})`;
     throw failure('CONFIG_INVALID', { name: 'LONGSHORE_AGENTS', problem, fix: 'Make it, or name another' }, error);

@@ -3,7 +3,10 @@ import { basename, extname, join } from 'node:path';
 import { readYaml } from '../../common/yaml-document.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { failure } from '../../contracts/errors.ts';
+import { userLock, withLock } from '../../platform/lock.ts';
 import { writeWhole } from '../../platform/place-whole.ts';
+import { readTextFile } from '../../platform/read-yaml-file.ts';
+import { isDefinition, YAML_FILE } from '../parse/definition-files.ts';
 
 /** The file of an agent that is written in YAML. */
 export interface AgentFile {
@@ -22,11 +25,13 @@ export interface ChangedFile {
 
 /** The files of agents in YAML, as they are written. Those that cannot be read are left out. */
 export async function readAgentFiles(directory: string): Promise<AgentFile[]> {
-  const names = (await readdir(directory)).filter((name) => /\.ya?ml$/.test(name)).toSorted();
+  const names = (await readdir(directory)).filter((name) => isDefinition(name) && YAML_FILE.test(name)).toSorted();
   const files = await Promise.all(
     names.map(async (name): Promise<AgentFile[]> => {
       const path = join(directory, name);
-      const text = await readFile(path, 'utf8');
+      const found = await readTextFile(path);
+      if (!('text' in found)) return [];
+      const { text } = found;
       const read = readYaml(text);
       if (!('value' in read) || !isObject(read.value)) return [];
       const { id } = read.value;
@@ -37,12 +42,17 @@ export async function readAgentFiles(directory: string): Promise<AgentFile[]> {
 }
 
 /**
- * Writes files whole. If one of them cannot be written, or is not as it was read, all are as they were.
+ * Writes files whole, one caller after the other, so that none writes over what another one has just written. If one of them cannot be written, or is not as it
+ * was read, all are as they were.
  * @throws INVALID_ARGUMENT for a file that another program has changed
  */
-export async function writeAgentFiles(changed: ChangedFile[]): Promise<void> {
+export function writeAgentFiles(changed: ChangedFile[]): Promise<void> {
+  return withLock(userLock('agent-files'), () => writeUnlessChanged(changed));
+}
+
+async function writeUnlessChanged(changed: ChangedFile[]): Promise<void> {
   for (const { file } of changed) {
-    if ((await readFile(file.path, 'utf8')) === file.text) continue;
+    if ((await readFile(file.path, 'utf8').catch(() => undefined)) === file.text) continue;
     throw failure('INVALID_ARGUMENT', { what: file.path, problem: 'it was changed by another program meanwhile', fix: 'Try again' });
   }
   const written: ChangedFile[] = [];

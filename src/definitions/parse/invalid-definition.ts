@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { failure } from '../../contracts/errors.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
+import { isUnnamedUnion, worstIssue } from '../../common/given/meant-issue.ts';
 import { nearest } from '../../common/nearest.ts';
 import { plainValue } from './plain-value.ts';
 
@@ -27,7 +28,7 @@ export function plainDefinition(definition: unknown, source: DefinitionSource): 
 
 /** The error for the first invalid part, with path, value and fix. A misspelt key comes first: the one that was meant counts as missing because of it. */
 export function invalidDefinition(schema: z.ZodType, error: z.ZodError, source: DefinitionSource): Error {
-  const issue = error.issues.find(({ code }) => code === 'unrecognized_keys') ?? error.issues[0];
+  const issue = worstIssue(error.issues);
   if (!issue) return error;
   if (issue.code === 'unrecognized_keys') return unknownKey(schema, issue, source);
   const at = { file: source.locate(issue.path), path: pathText(issue.path) };
@@ -38,9 +39,15 @@ export function invalidDefinition(schema: z.ZodType, error: z.ZodError, source: 
 
 /** What a value has to be, in the words of YAML; the schema's own words where it has some. */
 function wordsOf(issue: z.core.$ZodIssue): string {
+  if (isUnnamedUnion(issue)) return `has to be ${[...new Set(issue.errors.flatMap(([first]) => (first ? kindsOf(first) : [])))].join(' or ')}`;
   if (!/^Invalid (?:input|option): expected /.test(issue.message)) return issue.message;
-  if (issue.code === 'invalid_type') return `has to be ${TYPES[issue.expected] ?? issue.expected}`;
-  return issue.code === 'invalid_value' ? `has to be ${issue.values.map(String).join(' or ')}` : issue.message;
+  const kinds = kindsOf(issue);
+  return kinds.length === 0 ? issue.message : `has to be ${kinds.join(' or ')}`;
+}
+
+function kindsOf(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'invalid_type') return [TYPES[issue.expected] ?? issue.expected];
+  return issue.code === 'invalid_value' ? issue.values.map(String) : [];
 }
 
 const TYPES: Record<string, string> = {
@@ -78,9 +85,10 @@ function shapeOf(of: unknown): Record<string, unknown> {
   return type?.shape ?? Object.assign({}, ...(type?.def?.options ?? []).map(shapeOf));
 }
 
-/** Removes wrappers such as defaults. */
+/** Removes wrappers such as defaults, and what is made of a value once it is checked. */
 function unwrap(type: unknown): unknown {
-  const inner = (type as { def?: { innerType?: unknown } } | undefined)?.def?.innerType;
+  const def = (type as { def?: { type?: string; innerType?: unknown; in?: unknown } } | undefined)?.def;
+  const inner = def?.type === 'pipe' ? def.in : def?.innerType;
   return inner === undefined ? type : unwrap(inner);
 }
 
@@ -94,5 +102,7 @@ function valueAt(value: unknown, path: PropertyKey[]): unknown {
 }
 
 function shorten(value: unknown): string {
+  // JSON has no `Infinity`.
+  if (typeof value === 'number') return String(value);
   return cutMiddle(JSON.stringify(value) ?? String(value), 100);
 }

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { isCollection, isScalar, type Document, type LineCounter } from 'yaml';
 import { readEnvironment } from '../../platform/config.ts';
+import { readTextFile } from '../../platform/read-yaml-file.ts';
 import { failure } from '../../contracts/errors.ts';
 import { readYaml, type YamlProblem } from '../../common/yaml-document.ts';
 import { fillInEnvironment, type Treatment } from '../../common/fill-in-environment.ts';
@@ -22,7 +22,9 @@ export async function readDefinition(
   unset: Unset = 'refuse',
 ): Promise<{ filled: unknown; source: DefinitionSource; missing: Error[] }> {
   const file = basename(path);
-  const read = readYaml(await readFile(path, 'utf8'));
+  const found = await readTextFile(path);
+  if (!('text' in found)) throw failure(code, { file, path: '(the whole file)', problem: found.problem, fix: found.fix }, found.cause);
+  const read = readYaml(found.text);
   if (!('value' in read)) throw unusable(read, file, code);
   const { document, lines, value: written } = read;
   const source: DefinitionSource = { code, file, directory: dirname(path), written, locate: (at) => withLine(file, document, lines, at) };

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, extname, resolve } from 'node:path';
+import { isDefinition, YAML_FILE } from '../parse/definition-files.ts';
 import { importDefinition } from '../parse/import-definition.ts';
 import { parsedUnless, readDefinition, type Unset } from '../parse/read-definition.ts';
 import { treatCredentials } from '../parse/treat-credentials.ts';
@@ -10,9 +11,6 @@ import type { Template } from './template.ts';
 import { templateImage } from './template-image.ts';
 
 export type Templates = ReadonlyMap<string, Template>;
-
-const YAML_FILE = /\.ya?ml$/;
-const MODULE_FILE = /(?<!\.d)\.(js|mjs|ts)$/;
 
 /**
  * Reads all template files of a directory: YAML, and modules with a `defineTemplate` as their default export. Subdirectories are not read, so
@@ -45,14 +43,15 @@ async function loadTemplate(path: string, unset: Unset): Promise<Template> {
 async function importTemplate(path: string): Promise<Template> {
   const template = await importDefinition<Template>(path, 'TEMPLATE_INVALID');
   const { name, options, pool } = template;
-  if (name !== undefined && options && pool !== undefined) return template as Template;
+  // `defineTemplate` writes the name into the options.
+  if (name !== undefined && options?.template === name && pool !== undefined) return template as Template;
   const problem = 'has no template as its default export';
   throw failure('TEMPLATE_INVALID', { file: basename(path), path: '(the whole file)', problem, fix: 'Write: export default defineTemplate({ … })' });
 }
 
 async function templateFiles(directory: string): Promise<string[]> {
   try {
-    return (await readdir(directory)).filter((name) => YAML_FILE.test(name) || MODULE_FILE.test(name)).toSorted();
+    return (await readdir(directory)).filter(isDefinition).toSorted();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     const problem = `the directory of templates cannot be read (${(error as Error).message})`;

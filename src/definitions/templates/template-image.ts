@@ -12,13 +12,16 @@ const RECIPE = 2;
 const HASH_LENGTH = 16;
 const RUNNABLE = 0o100;
 
+/** How the names of images of templates begin. Other names of the same images are those of people. */
+export const TEMPLATE_IMAGES = 'longshore-template:';
+
 /** The name of a template's image. It contains a hash of all inputs, so it is the same on every machine and different after every change. */
 export async function templateImage(name: string, build: TemplateBuild): Promise<string> {
   const { dockerfile, ...definition } = build;
   const hash = createHash('sha256');
   hash.update(stableJson([RECIPE, await sandboxImageInputs(), definition as unknown as JsonObject]));
   if (dockerfile !== undefined) await addContext(hash, dockerfile);
-  return `longshore-template:${name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`;
+  return `${TEMPLATE_IMAGES}${name}-${hash.digest('hex').slice(0, HASH_LENGTH)}`;
 }
 
 /** Names and contents of a Dockerfile's directory, where its links lead, and which files can be run: of the rights, git keeps nothing else, and the name is the same on every machine. */

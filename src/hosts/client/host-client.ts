@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Agent } from 'node:https';
 import { certifyClient, type Certified } from '../../certificates/certificates.ts';
 import { failure } from '../../contracts/errors.ts';
+import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import type { Logger } from '../../platform/log.ts';
 import { forAllTenants } from '../../store/database/tenant-scope.ts';
 import type { HostWorker } from '../../store/service/hosts.ts';
@@ -12,9 +13,9 @@ import { connectTo, NotConnectedError, type OpenCall } from './open-call.ts';
 
 /** A sandbox, and for whom it is asked. */
 export interface Target extends Omit<ChannelRequest, 'call'> {
-  /** Undefined for an archived sandbox: any host brings it back that has the labels. */
+  /** Undefined for an archived sandbox: any host brings it back that has what it needs. */
   hostId: string | undefined;
-  hostLabels?: string[];
+  needs?: HostNeeds;
 }
 
 /** Calls sandboxes through the workers of their hosts. */
@@ -33,10 +34,10 @@ export function createHostClient({ hosts, log }: { hosts: Store['hosts']; log: L
     return loading;
   };
   return {
-    async open({ hostId, hostLabels, ...target }, call, signal) {
+    async open({ hostId, needs, ...target }, call, signal) {
       const { sandboxId } = target;
       // Workers belong to no tenant.
-      const [{ agent }, listed] = await forAllTenants(() => Promise.all([load(), hosts.list(hostId, hostLabels)]));
+      const [{ agent }, listed] = await forAllTenants(() => Promise.all([load(), hosts.list(hostId, needs)]));
       const workers = ordered(listed, sandboxId);
       for (const worker of workers) {
         try {

@@ -1,4 +1,4 @@
-import type { SandboxOptions } from '../../contracts/agent.ts';
+import { needsOf } from '../../contracts/hosts/needs.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { Target } from './host-client.ts';
 
@@ -7,6 +7,5 @@ export function targetOfRow({ sandboxId, hostId, state, options }: SandboxRow, o
   const { conversationId, tenantId } = owner;
   const whose = { sandboxId, tenantId, conversationId };
   if (state !== 'archived') return { ...whose, hostId };
-  const { hostLabels } = options as SandboxOptions;
-  return { ...whose, hostId: undefined, ...(hostLabels && { hostLabels }) };
+  return { ...whose, hostId: undefined, needs: needsOf(options) };
 }

@@ -8,14 +8,26 @@ import type { Operation } from './wire.ts';
 
 type FileCalls = Extract<CallName, `files.${string}`>;
 
+/** Bytes of a file that said that it is empty. */
+const MOST_UNMEASURED = 2 * 1024 * 1024;
+
 export const FILE_OPERATIONS: { [Name in FileCalls]: Operation<Name> } = {
   async 'files.read'(handle, { path, offset = 0, maxBytes }, { sender }) {
     const info = await infoOf(handle, path);
+    const most = Math.min(maxBytes ?? Infinity, Number.MAX_SAFE_INTEGER - offset);
+    if (info.type === 'file' && info.size === 0) {
+      // Files of the kernel, such as /proc/meminfo, say that they are empty. An empty file is read too, since it may be one that cannot be read.
+      const content = await handle.readFile(path, { maxBytes: MOST_UNMEASURED + 1 });
+      if (content.length > MOST_UNMEASURED) throw failure('FILE_CHANGED', { path, problem: 'it was empty, and then had much in it' });
+      await sender.json({ ...info, size: content.length });
+      const wanted = content.subarray(offset, offset + most);
+      if (wanted.length > 0) await sender.data(wanted);
+      return;
+    }
     await sender.json(info);
-    // A link says nothing about the size of its file.
-    const rest = info.type === 'link' ? undefined : Math.max(0, info.size - offset);
-    const most = Math.min(maxBytes ?? Number.MAX_SAFE_INTEGER - offset, rest ?? Number.MAX_SAFE_INTEGER - offset);
-    for await (const piece of handle.readFileStream(path, { offset, maxBytes: most })) await sender.data(piece);
+    // Only a file says its size: a link leads to another one, and what is no file is refused when it is read.
+    const bounded = info.type === 'file' ? Math.min(most, Math.max(0, info.size - offset)) : most;
+    for await (const piece of handle.readFileStream(path, { offset, maxBytes: bounded })) await sender.data(piece);
   },
   async 'files.write'(handle, { path, mode }, { sender, incoming }) {
     await handle.writeFile(path, dataOf(incoming), withoutUndefined({ mode }));

@@ -21,6 +21,8 @@ interface Stay {
   found: SandboxRow;
   visitors: number;
   handle?: WorkerHandle;
+  /** By the end of the worker. It may have left a command that runs. */
+  isCut?: true;
   leaving?: NodeJS.Timeout;
 }
 
@@ -41,19 +43,18 @@ export function createVisits(parts: VisitParts & { log: Logger; stopping: AbortS
   const rest = async (sandboxId: string, stay: Stay) => {
     if (stay.visitors > 0 || stays.get(sandboxId) !== stay) return;
     stays.delete(sandboxId);
-    if (!stay.handle) return;
+    if (stay.isCut) return;
     await restAgain(parts, stay.found, stay.handle).catch((error: unknown) => parts.log.warn({ sandboxId, err: error }, 'a visited sandbox stays awake'));
   };
   return {
     async visit(sandboxId, find, work) {
       const { stay, row } = await inTurn(sandboxId, () => enter(sandboxId, find));
       try {
-        stay.handle = (await openVisited(parts.sandboxes, row)).handle;
+        stay.handle = (await openVisited(parts.sandboxes, row, { mayWake: find })).handle;
         return await work(stay.handle);
       } finally {
         stay.visitors -= 1;
-        // A visit that the end of the worker has cut may have left a command that runs.
-        if (parts.stopping.aborted) delete stay.handle;
+        if (parts.stopping.aborted) stay.isCut = true;
         if (stay.visitors === 0) stay.leaving = setTimeout(() => void inTurn(sandboxId, () => rest(sandboxId, stay)), LINGER_MS);
       }
     },

@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ContextSummary, Quote, StoredEntry } from '../../contracts/transcript.ts';
+import { placesIn } from './shown-entries.ts';
 
 const HEADINGS = { goal: 'Goal', constraints: 'Constraints', decisions: 'Decisions', files: 'Files', openWork: 'Open work' } as const;
 type Section = keyof typeof HEADINGS;
@@ -23,7 +25,7 @@ export interface SummarySource {
 }
 
 /** Reads the answer of a model; undefined when it is not in the fixed form. A quote that no entry contains is left out, and those of the summary before are kept. */
-export function readSummary(answer: string, source: SummarySource): ContextSummary | undefined {
+export async function readSummary(answer: string, source: SummarySource): Promise<ContextSummary | undefined> {
   const sections = sectionsOf(answer);
   if (sections.size < 2) return undefined;
   const text = (name: Section) => withoutNothing(sections.get(name) ?? '').slice(0, most(LONGEST_SECTION, source));
@@ -31,7 +33,7 @@ export function readSummary(answer: string, source: SummarySource): ContextSumma
     to: source.to,
     by: 'model',
     goal: text('goal'),
-    constraints: quotesIn(sections.get('constraints') ?? '', source),
+    constraints: await quotesIn(sections.get('constraints') ?? '', source),
     decisions: text('decisions'),
     files: text('files'),
     openWork: text('openWork'),
@@ -79,14 +81,20 @@ function withoutNothing(text: string): string {
 }
 
 /** Only what is really there, word for word, is quoted: a model may invent, and an output of a tool may speak as if it were the user. */
-function quotesIn(section: string, { transcript, to, previous, window }: SummarySource): Quote[] {
+async function quotesIn(section: string, { transcript, to, previous, window }: SummarySource): Promise<Quote[]> {
   const lines = section.split('\n').map((line) => line.replace(/^\s*[-*]\s+/, '').trim());
   const candidates = lines
     .map(unquoted)
     .filter((text) => text.length >= SHORTEST_QUOTE && withoutNothing(text) !== '')
     .slice(0, MOST_QUOTES);
-  const known = transcript.filter(({ seq }) => seq <= to);
-  const found = candidates.flatMap((text) => sourceOf(text, known) ?? []);
+  const said = textsIn(transcript, previous?.to ?? 0, to);
+  const found: Quote[] = [];
+  for (const text of candidates) {
+    const quote = sourceOf(text, said);
+    if (quote) found.push(quote);
+    // A quote that is nowhere is looked for in all of it, which may have many megabytes.
+    await setImmediate();
+  }
   const unique = new Map([...(previous?.constraints ?? []), ...found].map((quote) => [quote.text, quote]));
   let room = most(LONGEST_QUOTES, { window });
   return [...unique.values()].filter(({ text }) => {
@@ -101,12 +109,23 @@ function unquoted(line: string): string {
   return (inner ?? line).trim();
 }
 
-function sourceOf(text: string, entries: readonly StoredEntry[]): Quote | undefined {
-  const says = (roles: string[]) => entries.find(({ entry }) => roles.includes(entry.role) && textOf(entry).includes(text));
-  const user = says(['user']);
-  if (user) return { text, entry: user.seq, by: 'user' };
-  const other = says(['tool', 'assistant', 'note']);
-  return other && { text, entry: other.seq, by: 'other' };
+interface Said {
+  seq: number;
+  by: Quote['by'];
+  text: string;
+}
+
+/** What the model was given to sum up, what the user says first. */
+function textsIn(transcript: readonly StoredEntry[], after: number, to: number): Said[] {
+  const placeOf = placesIn(transcript);
+  const given = transcript.filter((stored) => placeOf(stored) > after && placeOf(stored) <= to);
+  const said = given.map(({ seq, entry }): Said => ({ seq, by: entry.role === 'user' ? 'user' : 'other', text: textOf(entry) }));
+  return [...said.filter(({ by }) => by === 'user'), ...said.filter(({ by }) => by === 'other')];
+}
+
+function sourceOf(quote: string, said: readonly Said[]): Quote | undefined {
+  const found = said.find(({ text }) => text.includes(quote));
+  return found && { text: quote, entry: found.seq, by: found.by };
 }
 
 function textOf(entry: StoredEntry['entry']): string {

@@ -1,6 +1,6 @@
 import type { ContentPart, InlineMedia, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
-import { ATTACHMENT_LIMITS, isStoredMedia, nameOfMedia, SAVE_TOOL, type StoredMedia } from '../../contracts/attachments/media.ts';
-import { textOf } from '../../contracts/attachments/media-type.ts';
+import { ATTACHMENT_LIMITS, isStoredMedia, SAVE_TOOL, type StoredMedia } from '../../contracts/attachments/media.ts';
+import { mediaTypeOf, textOf } from '../../contracts/attachments/media-type.ts';
 
 /** What a model takes besides texts. */
 export interface TakenMedia {
@@ -28,6 +28,8 @@ interface Situation {
 
 /** Bytes of a character at most. */
 const WIDEST = 4;
+/** Characters of base 64 that hold all by which images and PDF are known. */
+const HEAD = 64;
 const ID_SHOWN = 'sha256:'.length + 12;
 
 /**
@@ -61,17 +63,21 @@ function newest(all: readonly Media[], takes: TakenMedia): Set<Media> {
   let room = ATTACHMENT_LIMITS.bytesOfPrompt;
   for (const part of all.toReversed()) {
     if (!isTaken(part, takes)) continue;
-    room -= isStoredMedia(part) ? part.bytes : Math.floor((part.data.length * 3) / 4);
+    room -= bytesOf(part);
     if (room < 0 || given.size === ATTACHMENT_LIMITS.ofPrompt) return given;
     given.add(part);
   }
   return given;
 }
 
-/** Files with their bytes in the transcript are those of tools of earlier versions, which all providers were given. */
 function isTaken(part: Media, { images, documents }: TakenMedia): boolean {
-  if (part.type === 'image') return images;
-  return !isStoredMedia(part) || documents.includes(part.mediaType);
+  const { type, mediaType } = kindOf(part);
+  return type === 'image' ? images : documents.includes(mediaType);
+}
+
+/** What a tool says about bytes in the transcript is not believed: a provider refuses a prompt that has an image which is none, in each step from then on. */
+function kindOf(part: Media): Pick<StoredMedia, 'type' | 'mediaType'> {
+  return isStoredMedia(part) ? part : mediaTypeOf(Buffer.from(part.data.slice(0, HEAD), 'base64'), part.mediaType);
 }
 
 async function filled(entry: TranscriptEntry, situation: Situation): Promise<TranscriptEntry> {
@@ -83,10 +89,19 @@ async function filled(entry: TranscriptEntry, situation: Situation): Promise<Tra
 
 async function partsFor(part: Media, situation: Situation): Promise<ContentPart[]> {
   const { takes, given } = situation;
-  if (given.has(part)) return isStoredMedia(part) ? bytesFor(part, situation) : [part];
-  if (!isStoredMedia(part)) return [text(`${nameOfMedia(part)} (${whyNot(part, takes)})`)];
-  if (part.type === 'file' && !isTaken(part, takes)) return textOfFile(part, situation);
-  return [text(`[${described(part)}. ${whyNot(part, takes)}${situation.howToSave(part)}]`)];
+  if (given.has(part)) return bytesFor(part, situation);
+  if (kindOf(part).type === 'file' && !isTaken(part, takes)) return textOfFile(part, situation);
+  return [text(`[${described(part)}. ${whyNot(part, takes)}${howToSave(part, situation)}]`)];
+}
+
+/** Only what is stored beside the transcript can be written into the sandbox. */
+function howToSave(part: Media, situation: Situation): string {
+  return isStoredMedia(part) ? situation.howToSave(part) : '';
+}
+
+async function readBytes(part: Media, { readMedia }: Situation, most?: number): Promise<Uint8Array | undefined> {
+  if (isStoredMedia(part)) return readMedia?.(part.blob, most);
+  return Buffer.from(part.data, 'base64').subarray(0, most);
 }
 
 function whyNot(part: Media, takes: TakenMedia): string {
@@ -94,27 +109,42 @@ function whyNot(part: Media, takes: TakenMedia): string {
   return `Left out of this prompt, which has the newest ${ATTACHMENT_LIMITS.ofPrompt} images and documents of up to ${ATTACHMENT_LIMITS.bytesOfPrompt} bytes together.`;
 }
 
-async function bytesFor(part: StoredMedia, { readMedia }: Situation): Promise<ContentPart[]> {
-  const bytes = await readMedia?.(part.blob);
+async function bytesFor(part: Media, situation: Situation): Promise<ContentPart[]> {
+  const bytes = await readBytes(part, situation);
   if (!bytes) return [text(`[${described(part)}. Its bytes are not kept any more.]`)];
-  const { mediaType, name = 'file' } = part;
+  const { type, mediaType } = kindOf(part);
+  const name = nameOf(part) ?? 'file';
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-  return [text(`[${described(part)}]`), part.type === 'image' ? { type: 'image', mediaType, data } : { type: 'file', mediaType, name, data }];
+  const told = isStoredMedia(part) ? [text(`[${described(part)}]`)] : [];
+  return [...told, type === 'image' ? { type, mediaType, data } : { type, mediaType, name, data }];
 }
 
-async function textOfFile(part: StoredMedia, { readMedia, howToSave }: Situation): Promise<ContentPart[]> {
+async function textOfFile(part: Media, situation: Situation): Promise<ContentPart[]> {
   const most = ATTACHMENT_LIMITS.text;
-  const head = await readMedia?.(part.blob, most * WIDEST);
+  const head = await readBytes(part, situation, most * WIDEST);
   if (!head) return [text(`[${described(part)}. Its bytes are not kept any more.]`)];
-  const isCut = head.byteLength < part.bytes;
+  const isCut = head.byteLength < bytesOf(part);
   const whole = textOf(head, isCut);
-  if (whole === undefined) return [text(`[${described(part)}. It is no text, and no document that this model reads.${howToSave(part)}]`)];
+  if (whole === undefined) return [text(`[${described(part)}. It is no text, and no document that this model reads.${howToSave(part, situation)}]`)];
   if (!isCut && whole.length <= most) return [text(`[${described(part)}. Its text:]\n${whole}\n[End of the file.]`)];
-  return [text(`[${described(part)}. Its first ${most} characters:]\n${whole.slice(0, most)}\n[The rest of the file is left out.${howToSave(part)}]`)];
+  return [
+    text(`[${described(part)}. Its first ${most} characters:]\n${whole.slice(0, most)}\n[The rest of the file is left out.${howToSave(part, situation)}]`),
+  ];
 }
 
-function described({ type, name, mediaType, bytes, blob }: StoredMedia): string {
-  return `Attached ${type}${name === undefined ? '' : ` ${JSON.stringify(name)}`}: ${mediaType}, ${bytes} bytes, id ${shortId(blob)}`;
+function described(part: Media): string {
+  const { type, mediaType } = kindOf(part);
+  const name = nameOf(part);
+  const id = isStoredMedia(part) ? `, id ${shortId(part.blob)}` : '';
+  return `Attached ${type}${name === undefined ? '' : ` ${JSON.stringify(name)}`}: ${mediaType}, ${bytesOf(part)} bytes${id}`;
+}
+
+function nameOf(part: Media): string | undefined {
+  return 'name' in part ? part.name : undefined;
+}
+
+function bytesOf(part: Media): number {
+  return isStoredMedia(part) ? part.bytes : Buffer.from(part.data, 'base64').byteLength;
 }
 
 function text(said: string): ContentPart {

@@ -2,6 +2,8 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pluginInvalid } from '../api/plugin-invalid.ts';
 
+const FAULTS_OF_NAMES = ['EEXIST', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL', 'EILSEQ'];
+
 /** A new directory that takes files of a stranger. */
 export interface BoundedTree {
   /** The name of the plugin, for messages. */
@@ -63,7 +65,7 @@ export function createTree(plugin: string, root: string, limits: TreeLimits = TR
       await using file = path === undefined ? undefined : await made(plugin, name, () => open(path, 'wx', 0o644));
       for await (const piece of content) {
         count(piece.length);
-        await file?.writeFile(piece);
+        if (file) await made(plugin, name, () => file.writeFile(piece));
       }
     },
   };
@@ -75,7 +77,8 @@ async function made<Made>(plugin: string, name: string, make: () => Promise<Made
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     const problem = ['EEXIST', 'ENOTDIR', 'EISDIR'].includes(code) ? 'is there twice' : `cannot be written (${(error as Error).message})`;
-    throw pluginInvalid(plugin, `its ${JSON.stringify(name.slice(0, 200))} ${problem}`, 'Rename it', error);
+    const fix = FAULTS_OF_NAMES.includes(code) ? 'Rename it' : 'Make room for it, or correct what keeps it from being written';
+    throw pluginInvalid(plugin, `its ${JSON.stringify(name.slice(0, 200))} ${problem}`, fix, error);
   }
 }
 

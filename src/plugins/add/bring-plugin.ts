@@ -21,7 +21,7 @@ export interface Bringing {
 /** Puts the files of a plugin into the staging directory. @returns where they came from, exactly: with version or commit */
 export async function bringPlugin(origin: PluginOrigin, { given, staging, agents, signal }: Bringing): Promise<string> {
   const tree = createTree(given, staging.root);
-  const fetching = { plugin: given, work: staging.work, signal };
+  const fetching = { plugin: given, work: staging.work, signal, tooMuch: tree.tooMuch };
   if (origin.kind === 'package') {
     const { version } = await fetchPackage(origin, tree, fetching);
     return `npm:${origin.name}@${version}`;

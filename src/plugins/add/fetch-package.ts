@@ -1,7 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { valid } from 'semver';
-import { parseForeign } from '../../contracts/foreign-json.ts';
+import { excessOf, tryParseForeign } from '../../contracts/foreign-json.ts';
 import { isObject } from '../../contracts/json.ts';
 import { pluginInvalid } from '../api/plugin-invalid.ts';
 import type { BoundedTree } from './bounded-tree.ts';
@@ -20,6 +20,8 @@ export async function fetchPackage(
   await writeFile(join(work, 'package.json'), '{}');
   const options = ['--json', '--ignore-scripts', '--no-update-notifier', '--prefix', work, '--pack-destination', work];
   const said = await runFetcher('npm', ['pack', ...options, '--', wanted === undefined ? name : `${name}@${wanted}`], fetching);
+  // What npm says grows with the files of the package.
+  if (excessOf(said) !== undefined) throw tree.tooMuch();
   const version = versionIn(said, name);
   const archive = (await readdir(work)).find((file) => file.endsWith('.tgz'));
   if (version === undefined || archive === undefined) throw pluginInvalid(plugin, 'npm did not say which version it has fetched', 'Update npm');
@@ -28,7 +30,7 @@ export async function fetchPackage(
 }
 
 function versionIn(said: string, wanted: string): string | undefined {
-  const packed = parseForeign(said);
+  const packed = tryParseForeign(said);
   const [first] = Array.isArray(packed) ? packed : isObject(packed) ? Object.values(packed) : [];
   if (!isObject(first) || first['name'] !== wanted || typeof first['version'] !== 'string') return undefined;
   return valid(first['version']) ?? undefined;

@@ -14,7 +14,7 @@ export type PluginOrigin =
 const PACKAGE = /^((?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*)(?:@([A-Za-z0-9][A-Za-z0-9._+-]*))?$/;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 /** Of what git allows, only what cannot be an option, a range or a pair of names. */
-const REF = /^[A-Za-z0-9](?:[\w/-]|\.(?!\.)){0,199}$/;
+const REF = /^(?![-+/.])(?!.*(?:\.\.|@\{))[^\s\p{C}~^:?*[\\]{1,200}$/u;
 
 /**
  * Reads what a person writes for a plugin: a directory, a package of npm or an address of git. A name that is both a directory here and a package means the

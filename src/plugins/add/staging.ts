@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { failure } from '../../contracts/errors.ts';
 import { userLock, withLock } from '../../platform/lock.ts';
 import { isGone, nameProcess } from '../../platform/process-identity.ts';
 
@@ -16,22 +17,23 @@ export interface Staging extends AsyncDisposable {
 
 const STAGED = /^\.add\.(.+)\.[0-9a-f]{8}$/;
 
-/** @param parent the directory of plugins, which is made if it does not exist */
+/** @param parent the directory of plugins, which is made if it does not exist. @throws INVALID_ARGUMENT where that is not possible */
 export async function openStaging(parent: string, name: string): Promise<Staging> {
-  await mkdir(parent, { recursive: true });
-  await removeAbandoned(parent);
   const directory = join(parent, `.add.${await nameProcess(process.pid)}.${randomBytes(4).toString('hex')}`);
   const root = join(directory, name);
   // No plugin has such a name.
   const work = join(directory, '.work');
   const remove = () => rm(directory, { recursive: true, force: true });
   try {
+    await mkdir(parent, { recursive: true });
+    await removeAbandoned(parent);
     await mkdir(directory, { mode: 0o700 });
     await mkdir(root);
     await mkdir(work);
   } catch (error) {
-    await remove();
-    throw error;
+    await remove().catch(() => undefined);
+    const problem = `${parent} cannot take a plugin (${(error as Error).message})`;
+    throw failure('INVALID_ARGUMENT', { what: '--directory', problem, fix: 'Name a directory that you may write to' }, error);
   }
   return { directory, root, work, [Symbol.asyncDispose]: remove };
 }

@@ -25,7 +25,10 @@ function makeTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDef
     throw failure('PLUGIN_INVALID', { plugin: '(unknown)', problem, fix: 'Correct its name' });
   }
   const { parameters } = definition;
-  const parse = isZod(parameters) ? (input: JsonObject) => parseInput(definition.id, parameters, input) : (input: JsonObject) => input;
+  const { id } = definition;
+  const parse = (input: JsonObject) => (isZod(parameters) ? accepted(id, parameters.safeParse(input)) : input);
+  // Refinements and transforms of zod may be asynchronous.
+  const parseInTime = async (input: JsonObject) => (isZod(parameters) ? accepted(id, await parameters.safeParseAsync(input)) : input);
   type Input = Parameters extends z.ZodType ? z.infer<Parameters> : JsonObject;
   return {
     id: definition.id,
@@ -41,7 +44,7 @@ function makeTool<Parameters extends z.ZodType | JsonObject>(definition: ToolDef
     brief: definition.brief,
     requireApproval: definition.requireApproval,
     summarize: definition.summarize && ((input) => definition.summarize?.(parse(input) as Input) ?? ''),
-    execute: async (input, context) => definition.execute(parse(input) as Input, context),
+    execute: async (input, context) => definition.execute((await parseInTime(input)) as Input, context),
   };
 }
 
@@ -64,9 +67,8 @@ function isZod(type: z.ZodType | JsonObject | undefined): type is z.ZodType {
   return typeof type === 'object' && type !== null && '_zod' in type;
 }
 
-/** The input already fits the JSON Schema. This fills in defaults and applies refinements, which a JSON Schema cannot express. */
-function parseInput(toolId: string, parameters: z.ZodType, input: JsonObject): unknown {
-  const parsed = parameters.safeParse(input);
+/** The input already fits the JSON Schema. Parsing fills in defaults and applies refinements, which a JSON Schema cannot express. */
+function accepted(toolId: string, parsed: z.ZodSafeParseResult<unknown>): unknown {
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `/${path.join('/')}: ${message}`).join('; ');
   throw failure('TOOL_ARGUMENTS_INVALID', { tool: toolId, problems });

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { ToolContext } from './tool-context.ts';
 
 type Identity = Pick<ToolContext, 'conversationId' | 'userId' | 'tenantId'>;
@@ -23,7 +23,15 @@ export function identityFieldsOf(parameters: JsonObject): string[] {
 
 /** The identity fields that a call could contain although the schema does not name them, because the schema accepts any property. */
 export function unnamedFieldsOf({ properties = {}, additionalProperties = true }: JsonObject): string[] {
-  return additionalProperties === true ? [...FIELDS.keys()].filter((name) => !Object.hasOwn(properties as JsonObject, name)) : [];
+  return isAnything(additionalProperties) ? [...FIELDS.keys()].filter((name) => !Object.hasOwn(properties as JsonObject, name)) : [];
+}
+
+/** Words of JSON Schema that allow and refuse nothing. */
+const SAYS_NOTHING = new Set(['title', 'description', '$comment', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly']);
+
+/** A schema without conditions is the same as `true`; zod writes `{}` for the further fields of a loose object. */
+function isAnything(schema: Json): boolean {
+  return schema === true || (isObject(schema) && Object.keys(schema).every((word) => SAYS_NOTHING.has(word)));
 }
 
 /** The schema that a model is shown and that its arguments are checked against. */

@@ -76,10 +76,12 @@ export function createMatcher(tool: MatchedTool, input: JsonObject) {
         typeof when[name] === 'string' && Object.entries(when).every(([other, expected]) => other === name || allowsWhole(other, expected)),
     );
     if (usable.length === 0) return [];
-    const { parts, unknown } = partsOf(name);
+    const { parts, unknown, runsTexts } = partsOf(name);
     const written = parts.flatMap((part) => (part.written === undefined ? [] : [part.written]));
     const used = written.map((text) => usable.find(([, { when = {} }]) => matchesPattern(String(when[name]), text))?.[0]);
-    return unknown.length > 0 || used.includes(undefined) ? [] : [...new Set(used.filter((index) => index !== undefined))].toSorted((a, b) => a - b);
+    return unknown.length > 0 || runsTexts || used.includes(undefined)
+      ? []
+      : [...new Set(used.filter((index) => index !== undefined))].toSorted((a, b) => a - b);
   }
 }
 

@@ -10,7 +10,7 @@ const COMMON_JS = /\brequire\s*\(|\bmodule\.exports\b|\bexports\./;
 const parameters = z.strictObject({
   language: z
     .enum(['python', 'javascript', 'typescript', 'bash'])
-    .describe('Language of the code. JavaScript runs in Node as a module; with require() it runs as CommonJS.'),
+    .describe('Language of the code. JavaScript runs in Node as a module; with require() it runs as CommonJS, where await needs an async function.'),
   code: z.string().min(1).max(MAX_CODE_LENGTH).describe('The program. Print what you want to see.'),
   context: z
     .string()

@@ -139,7 +139,7 @@ function groupOf(shared: Shared): Isolates {
       try {
         const { plugin, hooks } = await isolate.describe();
         const made = pluginOf(plugin, hooks, { isolate, grants: grantsOf(permissions), defaults, settle, hookTimeoutMs, codeForSandbox });
-        if (made.tools.some(({ isolation }) => isolation === 'container')) await codeForSandbox();
+        if (hasContainerTool(made)) await codeForSandbox();
         else if (given.needsSandbox) throw given.needsSandbox;
         ids.set(isolate, made.id);
         return made;
@@ -183,9 +183,15 @@ function pluginOf(described: JsonObject, hooks: string[], making: Making): Plugi
       const found = await callHook(id, 'load', [{ env: { ...env }, config }], making);
       if (!isObject(found) || !Array.isArray(found['tools'])) return;
       const made = define({ ...described, ...found });
+      // Now and not with the first call: until then, the files may become others than those that were checked.
+      if (hasContainerTool(made)) await making.codeForSandbox();
       Object.assign(plugin, { tools: made.tools, alerts: made.alerts });
     },
   });
+}
+
+function hasContainerTool({ tools }: Pick<Plugin, 'tools'>): boolean {
+  return tools.some(({ isolation }) => isolation === 'container');
 }
 
 /** A call that has no capabilities except those of its caller. */

@@ -7,6 +7,7 @@ import { createCalls, type Calls } from './calls.ts';
 import { explain } from './explain.ts';
 import { useCapability, type CallUnderWay } from './capabilities.ts';
 import type { PluginProcess } from './plugin-process.ts';
+import { createLogLimit } from '../api/log-limit.ts';
 import { createPromptAnswers } from './prompt-answers.ts';
 import { MAX_TOLD, type CallFacts, type CallTarget, type FromGuest, type Grants, type ToGuest } from './guest-protocol.ts';
 import { createWatchdog } from './watchdog.ts';
@@ -54,6 +55,7 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
   const watchdog = createWatchdog(process, calls, limits);
   const serve = createServant(process, calls);
   const answers = createPromptAnswers();
+  const mayWrite = createLogLimit(log, { plugin });
   process.listen((message, length) => {
     watchdog.listen(message);
     if (message.type === 'begun') return calls.hasBegun(message.id);
@@ -65,7 +67,8 @@ export function speakWith(process: PluginProcess, { plugin, limits, log }: { plu
       calls.hasBegun(message.call);
       void serve(message, length);
     }
-    if (message.type === 'tell') write(message, calls, (line) => log[message.what === 'warn' ? 'warn' : 'info']({ plugin }, line));
+    if (message.type === 'tell')
+      write(message, calls, (line) => void (mayWrite(line.length) && log[message.what === 'warn' ? 'warn' : 'info']({ plugin }, line)));
   });
   const load = async (what: Omit<Extract<ToGuest, { type: 'load' }>, 'type' | 'id'>): Promise<Json> => {
     const { id, answer } = calls.begin(plugin);

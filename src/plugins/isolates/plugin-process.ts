@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { deferred } from '../../common/deferred.ts';
 import { createAllowance } from './allowance.ts';
-import { createLineReader } from '../../common/line-reader.ts';
+import { createLineReader } from '../../common/lines/line-reader.ts';
 import type { Fence } from './fence/fence.ts';
 import type { FencedProcess } from './fence/fenced-process.ts';
 import type { GuestScript } from './guest-script.ts';

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { CommandResult } from '../../sandbox/api/commands.ts';
 import type { SandboxedQuestion } from '../api/tool-context.ts';
 import { useCapability, type CallUnderWay } from './capabilities.ts';
-import { createLineReader } from '../../common/line-reader.ts';
+import { createLineReader } from '../../common/lines/line-reader.ts';
 import { errorOf, factsOf } from './loaded-process.ts';
 import { MAX_LINE_BYTES, readFromGuest, type FromGuest, type SandboxedCall } from './guest-protocol.ts';
 

@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { parseForeign } from '../../contracts/foreign-json.ts';
+import { isObject, type Json } from '../../contracts/json.ts';
 import type { PluginDefinition } from '../api/define-plugin.ts';
 import { readPluginFile } from '../files/read-plugin-file.ts';
 import { DIALECTS } from '../dialects/dialects.ts';
@@ -48,7 +49,7 @@ export async function rootOf(name: string, directory: string): Promise<string> {
   if (isPath(name)) {
     const root = resolve(directory, name);
     if (await isDirectory(root)) return root;
-    throw pluginInvalid(name, `there is no directory ${root}`, 'Paths are relative to the file of the agent');
+    throw pluginInvalid(name, `there is no directory ${root}`, 'Correct the path; in the file of an agent it is relative to that file');
   }
   if (!SCOPED_OR_NOT.test(name)) {
     throw pluginInvalid(name, 'this is not the name of a package, nor a path that begins with ./ or ../', `If it is a directory, write ./${name}`);
@@ -93,8 +94,6 @@ interface PackageFile {
   name?: string;
   version?: unknown;
   description?: unknown;
-  main?: string;
-  exports?: string | Record<string, unknown>;
 }
 
 async function packageEntries(name: string, root: string): Promise<string[]> {
@@ -103,14 +102,16 @@ async function packageEntries(name: string, root: string): Promise<string[]> {
   const text = await readPluginFile(root, 'package.json').catch((error: Error) => {
     throw pluginInvalid(name, `${path} cannot be read: ${error.message}`, 'Put the file itself there', error);
   });
-  let file: PackageFile;
+  let file: Json;
   try {
-    file = parseForeign(text) as PackageFile;
+    file = parseForeign(text);
   } catch (error) {
     throw pluginInvalid(name, `${path} cannot be read as JSON (${(error as Error).message})`, 'Correct that file', error);
   }
-  const exported = typeof file.exports === 'object' ? (file.exports['.'] ?? file.exports) : file.exports;
-  return [conditionOf(exported), file.main].filter((entry) => typeof entry === 'string');
+  if (!isObject(file)) throw pluginInvalid(name, `${path} is no JSON object`, 'Correct that file');
+  const { exports, main } = file;
+  const exported = isObject(exports) ? (exports['.'] ?? exports) : exports;
+  return [conditionOf(exported), main].filter((entry) => typeof entry === 'string');
 }
 
 function conditionOf(exported: unknown): string | undefined {

@@ -21,6 +21,11 @@ export interface ManagedSource {
   problems: { pluginId?: string; error: Error }[];
 }
 
+/** Ids of the plugins of a source: of its newest version, and of those that run, which a version with another id may not have replaced. */
+export function idsOf({ ids, instances }: ManagedSource): string[] {
+  return [...ids, ...instances.map(({ plugin }) => plugin.id)];
+}
+
 /** All sources, and what their plugins need. */
 export interface Household {
   readonly options: ManagerOptions;

@@ -8,7 +8,7 @@ import { applyChanges, grantsOf } from './apply-changes.ts';
 import { applyNetwork } from './apply-network.ts';
 import { isFreed, refuseSharedNames } from './bare-names.ts';
 import { bringUpPlugins } from './bring-up-plugins.ts';
-import type { Household, ManagedSource } from './household.ts';
+import { idsOf, type Household, type ManagedSource } from './household.ts';
 import { createLiveRegistry } from './live-registry.ts';
 import type { ManagerOptions } from './manager-options.ts';
 import { configureInstance, retireInstance, type PluginInstance } from './plugin-instance.ts';
@@ -198,7 +198,7 @@ class Manager implements PluginManager, Household {
   }
 
   private async obey(before: PluginSettings | undefined, now: PluginSettings): Promise<void> {
-    const named = this.sources.filter(({ ids, source }) => ids.includes(now.pluginId) || source.name === now.pluginId);
+    const named = this.sources.filter((managed) => managed.source.name === now.pluginId || idsOf(managed).includes(now.pluginId));
     const isRegranted = grantsOf(before) !== grantsOf(now);
     // First removes a plugin that uses a revoked permission, whatever else changes for the plugin.
     if (isRegranted) for (const managed of named) await this.withdraw(managed, now.pluginId);

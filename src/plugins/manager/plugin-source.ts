@@ -46,16 +46,17 @@ export function sourcesOf(agents: Iterable<Pick<Agent, 'id' | 'plugins' | 'plugi
  */
 export async function loadSource({ name, pins }: Pick<PluginSource, 'name' | 'pins'>, { isolates, ...options }: ManagedSourceOptions): Promise<LoadedSource> {
   if (options.hostPlugins?.includes(name) && pins.some(({ permissions }) => permissions !== undefined)) throw unbounded(name);
-  if (pins.length > 0) {
-    const root = await rootOf(name, options.directory);
-    for (const pin of pins) await checkPin(name, root, pin);
-  }
+  await checkPins(name, pins, options);
   const group = isolates?.group();
   const { plugins, problems } = await loadPlugins([name], { ...options, isolates: group });
   const errors = problems.map(({ error }) => error);
-  if (plugins.length === 0) {
+  try {
+    if (plugins.length === 0) throw errors[0] ?? new Error(`${name} has no plugin`);
+    // The files may have been replaced since the first check, and before they were read.
+    await checkPins(name, pins, options);
+  } catch (error) {
     await group?.[Symbol.asyncDispose]();
-    throw errors[0] ?? new Error(`${name} has no plugin`);
+    throw error;
   }
   // Not copied: `load` may change the plugin's fields. The source is set here and not by the plugin, because it decides which agents get the plugin's tools.
   for (const plugin of plugins) plugin.source = name;
@@ -66,6 +67,12 @@ export async function loadSource({ name, pins }: Pick<PluginSource, 'name' | 'pi
       await group?.[Symbol.asyncDispose]();
     },
   };
+}
+
+async function checkPins(name: string, pins: PluginPin[], { directory }: Pick<ManagedSourceOptions, 'directory'>): Promise<void> {
+  if (pins.length === 0) return;
+  const root = await rootOf(name, directory);
+  for (const pin of pins) await checkPin(name, root, pin);
 }
 
 function unbounded(name: string): Error {

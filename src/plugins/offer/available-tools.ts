@@ -11,12 +11,15 @@ import { CLIENT_PLUGIN } from '../../contracts/client-tool.ts';
 import { PLAN_TOOL } from '../../contracts/plan/plan.ts';
 import { SKILL_TOOL } from '../../contracts/skills/skill.ts';
 import { MEMORY_PLUGIN } from '../../contracts/memory/memory.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import { AGENT_TOOLS } from '../../contracts/sub-agent.ts';
 import { mayUseSandbox, type SandboxUse } from '../../contracts/sub-agents/sandbox-use.ts';
 import { RECALL_TOOL } from '../../contracts/transcript.ts';
 import { SEARCH_TOOL } from '../builtin/tools.ts';
 
 const HOOK_TIMEOUT_MS = 2000;
+/** Characters that a plugin may add to the instructions of each step. */
+const LONGEST_TEXT = 100_000;
 
 interface Request {
   registry: Registry;
@@ -93,9 +96,15 @@ export async function promptTexts(
   tools: RegisteredTool[],
 ): Promise<string[]> {
   const texts = await Promise.all(
-    pluginsOf(registry, tools).map((plugin) =>
-      askPlugin(plugin, () => plugin.promptText?.({ ...conversation, ...(storeOf && { store: storeOf(plugin) }) }), onProblem),
-    ),
+    pluginsOf(registry, tools).map(async (plugin) => {
+      const text = await askPlugin(plugin, () => plugin.promptText?.({ ...conversation, ...(storeOf && { store: storeOf(plugin) }) }), onProblem);
+      if (typeof text !== 'string' || text.length <= LONGEST_TEXT) return text;
+      onProblem(
+        plugin,
+        new Error(`its text for the instructions has ${text.length} characters; the middle is left out, since more than ${LONGEST_TEXT} are too many`),
+      );
+      return cutMiddle(text, LONGEST_TEXT);
+    }),
   );
   return texts.filter((text): text is string => typeof text === 'string' && text.trim() !== '');
 }

@@ -22,13 +22,13 @@ export interface Sandboxes extends SandboxSnapshots {
   freeze(sandboxId: string, options?: FreezeOptions): Promise<SandboxTier>;
   /**
    * Saves a sandbox with its processes to disk; the processes continue when it wakes. When the host or the container does not support this, the sandbox is
-   * stopped, or left unchanged with `otherwise: 'stay'`. Returns the tier of the sandbox afterwards.
+   * stopped, or left unchanged with `otherwise: 'stay'`. `expiresAt`: as for `destroy`. Returns the tier of the sandbox afterwards.
    */
-  hibernate(sandboxId: string, options?: { otherwise: 'stop' | 'stay' }): Promise<SandboxTier>;
+  hibernate(sandboxId: string, options?: { otherwise: 'stop' | 'stay'; expiresAt?: string }): Promise<SandboxTier>;
   /** Wakes the sandbox from any tier of rest. */
   wake(sandboxId: string): Promise<SandboxTier>;
-  /** Ends the container and keeps the files. */
-  stop(sandboxId: string): Promise<SandboxTier>;
+  /** Ends the container and keeps the files. `expiresAt`: as for `destroy`. */
+  stop(sandboxId: string, only?: { expiresAt: string }): Promise<SandboxTier>;
   /**
    * Packs a sandbox into the blob store and removes it from this host. The next access restores it, on the host of that access. Its processes are packed too
    * when they can be saved to disk and copied. Otherwise they end, or with `otherwise: 'stay'` the sandbox is not archived. Returns the tier afterwards.
@@ -56,6 +56,8 @@ export interface Sandboxes extends SandboxSnapshots {
   isDraining?(): boolean;
   /** Whether this host has not reached the database for so long that other hosts may take its sandboxes over. */
   mayBeGivenUp?(): boolean;
+  /** Ids of other hosts that have been silent for so long that their sandboxes may be taken over. */
+  lostHosts?(): Promise<string[]>;
   /** Takes a sandbox from this host that is not in use, into the blob store. */
   evacuate?(sandboxId: string, inUse: InUse): Promise<Evacuated>;
   /**

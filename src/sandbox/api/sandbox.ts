@@ -28,6 +28,9 @@ export function placeOf(handle: WorkerHandle | undefined): SandboxPlace | undefi
   return handle && fence !== undefined ? { sandboxId: handle.sandboxId, fence } : undefined;
 }
 
+/** Asked before an operation may wake the sandbox: throws when it must not, since a pause holds it. */
+export type MayWake = () => Promise<unknown>;
+
 export interface SandboxOwner {
   /** Deterministic: derived from the conversation id. */
   sandboxId: string;
@@ -37,6 +40,8 @@ export interface SandboxOwner {
   ttlMs?: number;
   /** Permits a sandbox with another id, such as a warm one. Default: true with a `conversationId`, since a conversation finds its sandbox under any id. */
   anyId?: boolean;
+  /** For a caller that may not wake the sandbox at any time. */
+  mayWake?: MayWake;
   /** The caller can ask another host: a sandbox that is on none is refused where another host has more room. */
   mayMove?: boolean;
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { OpenedSandbox, SandboxOwner } from './sandbox.ts';
+import type { Waiting } from './until-room.ts';
 
 export interface SnapshotInfo {
   snapshotId: string;
@@ -48,8 +49,11 @@ export interface SandboxSnapshots {
    * Puts the snapshots of this host into the blob store that are not there yet, if there are other hosts. Absent in backends whose copies stay where they are.
    */
   storeSnapshots?(signal: AbortSignal): Promise<void>;
-  /** Creates a sandbox from a snapshot, of whichever host, and opens it. `lost` names the commands that the snapshot does not contain. The owner's id must be new. */
-  restore(snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox>;
+  /**
+   * Creates a sandbox from a snapshot, of whichever host, and opens it. `lost` names the commands that the snapshot does not contain. The owner's id must be new.
+   * Waits for memory and disk of this host.
+   */
+  restore(snapshotId: string, owner: SandboxOwner, waiting?: Waiting): Promise<OpenedSandbox>;
   /** Succeeds when the snapshot does not exist. */
   removeSnapshot(snapshotId: string): Promise<void>;
   /**

@@ -22,6 +22,7 @@ const LONGEST_PAUSE_MS = 60_000;
 /** The most lines of one summary; further connections are only counted. */
 const MAX_LINES = 50;
 const MAX_HOST_LENGTH = 255;
+const MAX_REASON_LENGTH = 500;
 
 /**
  * Sums decisions up, so that many connections do not cause many events. Equal decisions are one line with a count. While decisions continue, the summaries
@@ -64,8 +65,12 @@ export function createDecisions(tell: (summary: EgressSummary) => Promise<void>,
 
   return {
     note(target, why) {
-      const where = typeof target === 'string' ? { host: printable(mask(target)) } : { ...target, host: mask(target.host) };
-      const words = { ...where, decision: why === undefined ? ('allowed' as const) : ('refused' as const), ...(why !== undefined && { why: mask(why) }) };
+      const where = typeof target === 'string' ? { host: printable(mask(target), MAX_HOST_LENGTH) } : { ...target, host: mask(target.host) };
+      const words = {
+        ...where,
+        decision: why === undefined ? ('allowed' as const) : ('refused' as const),
+        ...(why !== undefined && { why: printable(mask(why), MAX_REASON_LENGTH) }),
+      };
       const add = (field: 'connections' | 'sentBytes' | 'receivedBytes', count: number): void => {
         const line = lineOf(words);
         if (line) line[field] += count;
@@ -86,7 +91,7 @@ export function createDecisions(tell: (summary: EgressSummary) => Promise<void>,
   };
 }
 
-/** A text of the guest, made safe for a log. */
-function printable(text: string): string {
-  return text.slice(0, MAX_HOST_LENGTH).replaceAll(/[^\x20-\x7e]/g, '\ufffd');
+/** A text that contains what the guest wrote, made safe for a log. It is cut only after secrets were taken out: a part of one would not be found. */
+function printable(text: string, most: number): string {
+  return text.slice(0, most).replaceAll(/[^\x20-\x7e]/g, '\ufffd');
 }

@@ -7,7 +7,7 @@ import { findRule, type EgressTarget } from './rules.ts';
 /** `addresses` are checked; connections may go only to these. `status` is the proxy's answer. */
 export type Verdict = { allowed: true; rule: EgressRule; addresses: string[] } | { allowed: false; status: 403 | 502; why: string };
 
-const RESOLVE_TIMEOUT_MS = 10_000;
+export const RESOLVE_TIMEOUT_MS = 10_000;
 
 /** Decides about one connection. The list is checked first: names that are not on it are not resolved. */
 export async function judgeConnection(egress: NonNullable<SandboxOptions['egress']>, target: EgressTarget, policy: AddressPolicy): Promise<Verdict> {

@@ -29,6 +29,6 @@ async function recognizeTls(reader: ByteReader, host: string): Promise<Recognize
   if (serverName?.toLowerCase() === host) return { kind: 'tls' };
   // Clients send no name when they connect to an address.
   if (serverName === undefined && isIP(host) !== 0) return { kind: 'tls' };
-  const asked = serverName === undefined ? 'no name (SNI)' : `the name ${JSON.stringify(serverName.slice(0, 255))}`;
+  const asked = serverName === undefined ? 'no name (SNI)' : `the name ${JSON.stringify(serverName)}`;
   return { kind: 'refused', tls: true, why: `the connection is to ${host}, and its TLS asks for ${asked}` };
 }

@@ -79,7 +79,7 @@ export function createHandle(direct: MaskedConnection, sandboxId: string, option
     ...files,
     ...createTransfers(connection, files),
     ...createCodeOperations(connection, sandboxId, direct.mask),
-    ...createServerOperations(connection, sandboxId),
+    ...createServerOperations(connection, sandboxId, direct.mask),
     ...checkpointsOf(connection),
     runTool: async (request, tool) => toResult(tool.execId, await runToolInSandbox(connection, request, tool)),
     connectPort: (port, connect) => connection.connectPort(port, connect),

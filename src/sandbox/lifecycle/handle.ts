@@ -2,7 +2,7 @@ import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import { createHandle } from '../handle/create-handle.ts';
 import type { SupervisorConnection, WorkingConnection } from '../protocol/supervisor-connection.ts';
 import { withSecrets } from '../handle/secrets/with-secrets.ts';
-import type { WorkerHandle } from '../api/sandbox.ts';
+import type { MayWake, WorkerHandle } from '../api/sandbox.ts';
 import type { DockerContext } from './base/docker-context.ts';
 
 /** The shortest interval at which use of the sandbox is noted in its row, and its egress rules are read again. Milliseconds. */
@@ -13,6 +13,7 @@ export function createWakingHandle(
   context: DockerContext,
   row: Pick<SandboxRow, 'sandboxId' | 'containerName'>,
   secrets: Record<string, string> = {},
+  mayWake?: MayWake,
 ): WorkerHandle {
   const { work, rows, connections, log } = context;
   const { sandboxId } = row;
@@ -25,7 +26,7 @@ export function createWakingHandle(
   };
   const awake: Awake = (operation, kind = 'perform') => {
     touch();
-    return work[kind](row, operation);
+    return work[kind](row, operation, mayWake);
   };
   return createHandle(withSecrets(createWakingConnection(awake), secrets), sandboxId);
 }

@@ -2,20 +2,17 @@ import type { Transform } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { parseDuration } from '../../common/duration.ts';
 import { createTurnsByKey } from '../../common/turns.ts';
-import { failure, isFailure } from '../../contracts/errors.ts';
+import { isFailure } from '../../contracts/errors.ts';
 import { needsOf } from '../../contracts/hosts/needs.ts';
-import { readEnvironment, type Config } from '../../platform/config.ts';
+import type { Config } from '../../platform/config.ts';
 import type { Logger } from '../../platform/log.ts';
 import { elsewhereOf } from '../api/elsewhere.ts';
 import type { SandboxOptions } from '../../contracts/agent.ts';
 import type { SandboxRow } from '../../store/sandbox-rows.ts';
 import type { BackupTry } from '../../store/blobs/backups.ts';
 import type { Store } from '../../store/store.ts';
-import { resolveReferences } from '../api/references.ts';
-import type { OpenedSandbox, WorkerHandle, SandboxOwner } from '../api/sandbox.ts';
+import type { OpenedSandbox, SandboxOwner } from '../api/sandbox.ts';
 import type { BackUpOptions, Sandboxes } from '../api/host-sandboxes.ts';
-import { checkedHandle } from '../options/checked-handle.ts';
-import { withSandboxDefaults } from './with-defaults.ts';
 import { archive } from './rest/archive.ts';
 import { bringUpSandbox } from './rest/bring-up-sandbox.ts';
 import { backUp } from './copies/back-up.ts';
@@ -23,7 +20,6 @@ import { createCapabilities } from './base/sandbox-capabilities.ts';
 import { createHostLease } from './base/host-lease.ts';
 import { createBoundCheck } from '../engine/disk-bound.ts';
 import { checkTier } from './base/check-tier.ts';
-import { checkId } from './base/own-ids.ts';
 import { createConnections } from './base/connections.ts';
 import { untilSettled, type DockerContext } from './base/docker-context.ts';
 import { destroy } from './remove/destroy.ts';
@@ -35,8 +31,6 @@ import { fork } from './copies/fork.ts';
 import { createTermsOf, type TermsOfOptions } from './terms-of.ts';
 import { freeze } from './rest/freeze.ts';
 import { hibernate } from './rest/hibernate.ts';
-import { createWakingHandle } from './handle.ts';
-import { containerNameOf } from '../engine/labels.ts';
 import { diskIn, factsOf, presentOf } from './room/facts-of.ts';
 import { withRoom } from './room/with-room.ts';
 import { createOwnDisk } from './room/own-disk.ts';
@@ -52,12 +46,12 @@ import { removeIdleHolder } from './base/holder.ts';
 import { createOpeners } from './base/openers.ts';
 import { reap } from './reap/reap.ts';
 import { removeSnapshot } from './remove/remove-snapshot.ts';
-import { findToRestore, restoreSnapshot } from './copies/restore.ts';
+import { handleFor, openKnown, secretsOf } from './open-known.ts';
+import { restoreAndOpen } from './restore-and-open.ts';
 import { setEgress } from './set-egress.ts';
 import { toInfo } from './copies/snapshot.ts';
 import { snapshotAndStore, storeSnapshots } from './copies/store-snapshot.ts';
 import { stop } from './rest/stop.ts';
-import { undo } from './remove/undo.ts';
 import { withdraw } from './remove/withdraw.ts';
 import { createWork } from './rest/create-work.ts';
 
@@ -142,7 +136,7 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
   const { inTurn } = context;
   return {
     open: (owner, options) => open(context, owner, options),
-    restore: (snapshotId, owner) => restoreAndOpen(context, snapshotId, owner),
+    restore: (snapshotId, owner, waiting) => restoreAndOpen(context, snapshotId, owner, waiting),
     snapshot: (sandboxId, options = {}) => snapshotAndStore(context, sandboxId, options),
     ...(engine.copies !== undefined && { storeSnapshots: (signal: AbortSignal) => storeSnapshots(context, signal) }),
     async snapshots(filter = {}) {
@@ -154,10 +148,10 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
     copyTo: (sandboxId, request) => copySandboxTo(context, sandboxId, request),
     archive: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => archive(context, sandboxId, otherwise)),
     freeze: (sandboxId, { mode = 'idle' } = {}) => inTurn(sandboxId, () => freeze(context, sandboxId, mode)),
-    hibernate: (sandboxId, { otherwise } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise)),
+    hibernate: (sandboxId, { otherwise, ...only } = { otherwise: 'stop' }) => inTurn(sandboxId, () => hibernate(context, sandboxId, otherwise, only)),
     ...(engine.copies !== undefined && { backUp: (attempt: BackupTry, options: BackUpOptions) => backUp(context, attempt, options) }),
     wake: (sandboxId) => inTurn(sandboxId, async () => (await bringUpSandbox(context, sandboxId, 'wake')).tier),
-    stop: (sandboxId) => inTurn(sandboxId, () => stop(context, sandboxId)),
+    stop: (sandboxId, only) => inTurn(sandboxId, () => stop(context, sandboxId, only)),
     destroy: (sandboxId, only) => destroyAs(role, context, sandboxId, only),
     tier: (sandboxId) => checkTier(context, sandboxId),
     setEgress: (sandboxId, rules) => setEgress(context, sandboxId, rules),
@@ -174,29 +168,18 @@ export function createSandboxesOf(engine: Engine, options: SandboxesOptions): Sa
 function hostIn(
   context: DockerContext,
   config: SandboxesOptions['config'],
-): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'mayBeGivenUp' | 'evacuate' | 'checkFits'>> {
-  const { hostId, lease, engine, inTurn } = context;
+): Required<Pick<Sandboxes, 'hostId' | 'keepHost' | 'facts' | 'isDraining' | 'mayBeGivenUp' | 'lostHosts' | 'evacuate' | 'checkFits'>> {
+  const { hostId, hosts, lease, lostAfterMs, engine, inTurn } = context;
   return {
     hostId,
     keepHost: () => lease.keep(() => reap(context)),
     facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...diskIn(await context.disk()), ...(await presentOf(engine, images)) }),
     isDraining: () => lease.state().isDraining,
     mayBeGivenUp: () => lease.term() === undefined,
+    lostHosts: () => hosts.lost({ hostId, lostAfterMs }),
     checkFits: (owner, options) => checkFits(context, owner, options),
     evacuate: (sandboxId, inUse) => inTurn(sandboxId, () => evacuate(context, sandboxId, inUse)),
   };
-}
-
-async function restoreAndOpen(context: DockerContext, snapshotId: string, owner: SandboxOwner): Promise<OpenedSandbox> {
-  checkId(owner.sandboxId);
-  const found = await findToRestore(context, snapshotId, owner);
-  await restoreSnapshot(context, found, owner);
-  try {
-    return await openKnown(context, { sandboxId: owner.sandboxId, options: found.options }, 'it was restored from a snapshot');
-  } catch (error) {
-    await undo(context, owner.sandboxId);
-    throw error;
-  }
 }
 
 async function destroyAs(role: 'worker' | 'visitor', context: DockerContext, sandboxId: string, only?: { expiresAt: string }): Promise<void> {
@@ -219,7 +202,7 @@ async function open(context: DockerContext, owner: SandboxOwner, options: Sandbo
       const warm = await claimWarm(context, owner, options);
       return { row: warm ?? (await ensureRow(context, owner, options)), isReady: warm?.state === 'running' };
     });
-    return isReady ? { handle: handleFor(context, row, options) } : openOrWithdraw(context, row);
+    return isReady ? { handle: handleFor(context, row, options, owner.mayWake) } : openOrWithdraw(context, row, owner.mayWake);
   });
 }
 
@@ -232,10 +215,10 @@ async function settlePlace(context: DockerContext, owner: SandboxOwner, options:
 }
 
 /** Undefined when another caller has withdrawn the row because its own open failed; then this open starts again. */
-async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<OpenedSandbox | undefined> {
+async function openOrWithdraw(context: DockerContext, row: SandboxRow, mayWake: SandboxOwner['mayWake']): Promise<OpenedSandbox | undefined> {
   const opener = context.openers.enter(row.sandboxId);
   try {
-    const opened = await openKnown(context, row);
+    const opened = await openKnown(context, row, { mayWake });
     opener.succeed();
     return opened;
   } catch (error) {
@@ -246,25 +229,4 @@ async function openOrWithdraw(context: DockerContext, row: SandboxRow): Promise<
     if (isLast) await withdraw(context, row);
     throw error;
   }
-}
-
-/** @param cause why it has no processes, if that is known */
-async function openKnown(context: DockerContext, { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>, cause?: string): Promise<OpenedSandbox> {
-  const { lost } = await context.inTurn(sandboxId, () => bringUpSandbox(context, sandboxId, 'open', { known: cause }));
-  // Not within the turn: a sandbox that another caller freezes now answers late, and it must be possible to destroy it meanwhile.
-  const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };
-  await context.work.perform(target, (connection) => connection.ping());
-  return { handle: handleFor(context, target, options), ...(lost !== undefined && { lost }) };
-}
-
-function handleFor(context: DockerContext, row: Pick<SandboxRow, 'sandboxId' | 'containerName'>, options: SandboxOptions): WorkerHandle {
-  const handle = withSandboxDefaults(createWakingHandle(context, row, secretsOf(options)), options);
-  return checkedHandle({ ...handle, fence: () => context.connections.fence(row.sandboxId) });
-}
-
-/** The values of a sandbox's secrets by name. Its row contains only references to the environment of the process. */
-function secretsOf({ secrets = {} }: SandboxOptions): Record<string, string> {
-  const resolved = resolveReferences(secrets, readEnvironment);
-  if ('values' in resolved) return resolved.values;
-  throw failure('CONFIG_INVALID', { name: resolved.missing, problem: 'it is not set, and a secret of the sandbox needs it', fix: 'Set it for the worker' });
 }

@@ -55,19 +55,25 @@ export function createTermsOf({ config, store, log, role, resolve, trust, watchD
   };
 }
 
-/** Host names are compared, and reported, in lower case. */
+/** Host names are compared, and reported, in lower case, and each byte of what the guest writes is a character. */
 function maskOf({ secrets = {} }: SandboxOptions): (text: string) => string {
   const values = Object.values(secrets).flatMap((text) => {
     const resolved = resolveReferences({ text }, readEnvironment);
     return 'values' in resolved ? Object.values(resolved.values) : [];
   });
-  const mask = createMask(values.flatMap((value) => [value, value.toLowerCase()]));
+  const written = values.flatMap((value) => [value, Buffer.from(value).toString('latin1')]);
+  const mask = createMask(written.flatMap((value) => [value, value.toLowerCase()]));
   return (text) => mask.text(text);
 }
 
-/** Stores egress decisions as an event. Without a conversation, or when that fails, they are logged. */
-async function tellOf({ events }: Pick<Store, 'events'>, log: Logger, { sandboxId, conversationId }: SandboxRow, summary: EgressSummary): Promise<void> {
+/**
+ * Stores egress decisions as an event of the conversation that has the sandbox now: it may have taken over a warm or a free one since the connection was opened.
+ * Without a conversation, or when that fails, they are logged.
+ */
+async function tellOf({ sandboxes, events }: Pick<Store, 'sandboxes' | 'events'>, log: Logger, row: SandboxRow, summary: EgressSummary): Promise<void> {
+  const { sandboxId } = row;
   try {
+    const { conversationId } = (await sandboxes.get(sandboxId)) ?? row;
     if (conversationId !== undefined) await events.append(conversationId, [{ type: 'sandbox.egress', data: { ...summary } }]);
     else log.info({ sandboxId, ...summary }, 'sandbox egress');
   } catch (error) {

@@ -141,8 +141,20 @@ async function readOn(
   read.etag = ETag;
   for await (const chunk of Body as AsyncIterable<Buffer>) {
     read.bytes += chunk.length;
-    if (!into.write(chunk)) await Promise.race([once(into, 'drain'), once(into, 'close')]);
+    if (!into.write(chunk)) await roomIn(into);
     if (into.destroyed) return;
+  }
+}
+
+/** Until more can be written, or the stream is closed. Nothing stays that listens for the other of these: a large object waits for its reader many thousand times. */
+async function roomIn(stream: PassThrough): Promise<void> {
+  const over = new AbortController();
+  const ends = ['drain', 'close'].map((event) => once(stream, event, { signal: over.signal }));
+  try {
+    await Promise.race(ends);
+  } finally {
+    over.abort();
+    await Promise.allSettled(ends);
   }
 }
 

@@ -1,8 +1,11 @@
 import { insertEvents } from '../database/event-sql.ts';
 
-/** An attempt at the same import that has not completed gives way to this one. */
+/**
+ * An attempt at the same import that has not completed gives way to this one. One that completes in this moment takes its mark from the conversation, whose row alone is read
+ * again after waiting for it.
+ */
 export const GIVE_WAY = `delete from conversations c using imports i
-  where c.conversation_id = $1 and i.conversation_id = c.conversation_id and i.report is null and i.digest = $2 and c.tenant_id = $3`;
+  where c.conversation_id = $1 and c.removing_at is not null and i.conversation_id = c.conversation_id and i.report is null and i.digest = $2 and c.tenant_id = $3`;
 
 /** The row is one of a conversation that is being removed, a day later, until the import is complete. */
 export const BEGIN = `with made as (

@@ -25,8 +25,16 @@ export interface MediaRows {
   read(conversationId: string, blob: string, most?: number): Promise<Buffer | undefined>;
   /** All that it uses, the oldest first. */
   list(conversationId: string): Promise<StoredMedia[]>;
-  /** Removes some of the bytes that no conversation uses, and returns how many there were; of one tenant and these digests only, when given. */
-  sweep(of?: { tenantId: string; sha256: string[] }): Promise<number>;
+  /** Removes some of these bytes of a tenant, as far as no conversation uses them, and returns how many there were. */
+  sweep(of: { tenantId: string; sha256: string[] }): Promise<number>;
+  /** Removes, of some bytes after a place, those that no conversation uses. `next`: where to go on; absent at the end. */
+  sweepAfter(place: MediaPlace | undefined, limit?: number): Promise<{ removed: number; next?: MediaPlace }>;
+}
+
+/** Bytes in the order of their tenants. */
+export interface MediaPlace {
+  tenantId: string;
+  sha256: string;
 }
 
 /** The counters are those of the conversation's row, whose lock orders all that is given to it at the same time. */
@@ -52,11 +60,21 @@ const FIND = `select ${COLUMNS} from ${USED} where u.conversation_id = $1 and u.
 const READ = `select case when $3::integer is null then m.data else substring(m.data from 1 for $3) end as data from ${USED} where u.conversation_id = $1 and u.sha256 = $2`;
 
 /** Those that were given since the statement began are used in a moment, and locked ones are looked at the next time. */
-const SWEEP = `delete from media where (tenant_id, sha256) in (
-    select tenant_id, sha256 from media m where kept_at < statement_timestamp() and ($1::text is null or (tenant_id = $1 and sha256 = any($2)))
+const sweeping = (which: string, end: string) => `delete from media where (tenant_id, sha256) in (
+    select tenant_id, sha256 from media m where kept_at < statement_timestamp() and ${which}
       and not exists (select from media_uses u where u.tenant_id = m.tenant_id and u.sha256 = m.sha256)
-    limit 100 for update skip locked
+    ${end} for update skip locked
   ) and kept_at < statement_timestamp() returning 1`;
+const SWEEP = sweeping('tenant_id = $1 and sha256 = any($2)', 'limit 100');
+/** Where there are many, to look at all of them takes too long for one statement. */
+const SWEEP_AFTER = `with looked_at as materialized (
+    select tenant_id, sha256 from media where (tenant_id, sha256) > ($1, $2) order by tenant_id, sha256 limit $3
+  ), gone as (
+    ${sweeping('(tenant_id, sha256) in (select * from looked_at)', '')}
+  )
+  select tenant_id as "tenantId", sha256, (select count(*)::integer from looked_at) as looked, (select count(*)::integer from gone) as removed
+  from looked_at order by tenant_id desc, sha256 desc limit 1`;
+const LOOKED_AT_ONCE = 10_000;
 
 interface Row {
   sha256: string;
@@ -92,16 +110,27 @@ export function createMedia({ database }: { database: Database }): MediaRows {
       return row?.data;
     },
     list: async (conversationId) => (await database.query<Row>('media.list', LIST, [conversationId])).map(mediaOf),
-    async sweep(of) {
-      try {
-        return (await database.query('media.sweep', SWEEP, [of?.tenantId ?? null, of?.sha256 ?? null])).length;
-      } catch (error) {
-        // They were given to a conversation in this very moment. The next time is early enough for the others.
-        if (isReferred(error)) return 0;
-        throw error;
-      }
+    sweep: async ({ tenantId, sha256 }) => (await unlessGiven(() => database.query('media.sweep', SWEEP, [tenantId, sha256])))?.length ?? 0,
+    async sweepAfter(place, limit = LOOKED_AT_ONCE) {
+      const values = [place?.tenantId ?? '', place?.sha256 ?? '', limit];
+      const rows = await unlessGiven(() => database.query<MediaPlace & { looked: number; removed: number }>('media.sweepAfter', SWEEP_AFTER, values));
+      if (!rows) return { removed: 0, ...(place && { next: place }) };
+      const [row] = rows;
+      if (!row) return { removed: 0 };
+      const { looked, removed, ...last } = row;
+      return { removed, ...(looked === limit && { next: last }) };
     },
   };
+}
+
+/** Undefined where some of the bytes were given to a conversation in this very moment: the next time is early enough for the others. */
+async function unlessGiven<Found>(sweep: () => Promise<Found[]>): Promise<Found[] | undefined> {
+  try {
+    return await sweep();
+  } catch (error) {
+    if (isReferred(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Names the bytes. */

@@ -30,8 +30,19 @@ const TEXT = `select digest, name, description, body, coalesce((select json_agg(
     'executable', executable) order by path collate "C") from skill_files f where f.digest = skills.digest), '[]') as files
   from skills where digest = $1`;
 const FILE = 'select content from skill_files where digest = $1 and path = $2';
-const SWEEP = `delete from skills where used_at < clock_timestamp() - make_interval(days => $1)
-  and digest not in (select pinned->>'digest' from conversation_skills, json_array_elements(skills) pinned) returning 1`;
+/**
+ * No index says which conversations have a skill, so all are read: once, whichever skills are old. One that a conversation has counts as used then, so that it does not make
+ * every round read them again. Postgres would look through the list of `not in` for each skill.
+ */
+const SWEEP = `with old as materialized (
+    select digest from skills where used_at < clock_timestamp() - make_interval(days => $1)
+  ), had as materialized (
+    select distinct pinned->>'digest' as digest from conversation_skills, json_array_elements(skills) pinned where exists (select from old)
+  ), kept as (
+    update skills set used_at = clock_timestamp() from old join had using (digest) where skills.digest = old.digest
+  )
+  delete from skills using old where skills.digest = old.digest and skills.used_at < clock_timestamp() - make_interval(days => $1)
+    and not exists (select from had where had.digest = old.digest) returning 1`;
 
 export function createSkillRows({ database }: { database: Database }): SkillRows {
   const pinned = async (conversationId: string) => (await database.query<{ skills: PinnedSkill[] }>('skills.pinned', PINNED, [conversationId]))[0]?.skills;

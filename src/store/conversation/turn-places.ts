@@ -21,10 +21,20 @@ export interface PlacedTurn {
 /** `over`: the turn can run no more, and is not counted. */
 export type TurnPlace = { outcome: 'held' | 'over' } | { outcome: 'waits'; waits: WaitsForPlace };
 
+/** What asks for a place or gives it back: an activity of the workflow, by its number in a run. What comes after a later one of the same run changes nothing. */
+export interface PlaceCaller {
+  run: string;
+  number: number;
+}
+
 /** `agentMost` and `priority`: what the file of the agent says. The turn of a sub-agent has the priority of the turn that gave the task. */
 export interface AskingTurn extends PlaceArgs {
   agentMost?: number | undefined;
   priority?: Priority | undefined;
+  by?: PlaceCaller | undefined;
+}
+export interface LeavingTurn extends LeavePlaceArgs {
+  by?: PlaceCaller | undefined;
 }
 
 /**
@@ -36,7 +46,7 @@ export interface TurnPlaces {
   /** Asks for a place, once for each turn. */
   ask(asking: AskingTurn, limits: TurnLimits): Promise<{ place: TurnPlace; others: PlacedTurn[] }>;
   /** Gives a place back, at the end of the turn or for a time, in which it keeps its position in the queue. */
-  leave(turn: LeavePlaceArgs, how: 'ends' | 'rests', limits: TurnLimits): Promise<PlacedTurn[]>;
+  leave(turn: LeavingTurn, how: 'ends' | 'rests', limits: TurnLimits): Promise<PlacedTurn[]>;
   /**
    * Takes back the places of turns that ended without giving them back.
    * @param agents what the files of agents say now, `null` without a limit; turns that wait have asked with what these said then
@@ -68,7 +78,8 @@ export function createTurnPlaces({ database }: { database: Database }): TurnPlac
       const { outcome, waits, others } = row?.answer ?? { outcome: 'over', others: [] };
       return { place: outcome === 'waits' && waits ? { outcome, waits: named(waits) } : { outcome: outcome === 'held' ? 'held' : 'over' }, others };
     },
-    leave: ({ conversationId, turnId }, how, limits) => placed('turnPlaces.leave', LEAVE, [conversationId, turnId, how === 'ends', toJsonText(limits)]),
+    leave: ({ conversationId, turnId, by }, how, limits) =>
+      placed('turnPlaces.leave', LEAVE, [conversationId, turnId, how === 'ends', toJsonText({ ...limits, ...(by && { by }) })]),
     sweep: (limits, agents = {}) => placed('turnPlaces.sweep', SWEEP, [toJsonText({ ...limits, agents })]),
     async told({ conversationId, turnId, given }) {
       await database.query('turnPlaces.told', TOLD, [conversationId, turnId, given]);

@@ -1,8 +1,9 @@
 import { isDuplicate } from './database-failures.ts';
 import { toJsonText } from './json-text.ts';
 
-const KEY_INDEX = 'events_key';
-/** Each failure means that another statement has appended one of the keys. */
+/** What tells that another statement has stored the same: indexes of events, entries, compactions and plans by their keys, and of the last two by numbers that both have drawn. */
+const SAME = ['events_key', 'transcript_conversation_id_key_key', 'compactions_conversation_id_compaction_id_key', 'compactions_pkey', 'plans_pkey'];
+/** Each failure means that another statement has stored one of the keys. */
 const MAX_TRIES = 20;
 
 /**
@@ -43,13 +44,16 @@ export function haveKeys(events: readonly { key?: string }[]): boolean {
   return events.some(({ key }) => key !== undefined);
 }
 
-/** Repeats a statement that another one preceded with the same key; the repetition finds the key in the log. */
+/**
+ * Repeats a statement that another one preceded with the same key; the repetition finds the key. A statement that waits for the conversation's row sees the row as it is
+ * then, but all others as they were when it began. So `on conflict do nothing` is not enough: what else the statement does, such as counting, would be done twice.
+ */
 export async function appendingOnce<Row>(append: () => Promise<Row[]>): Promise<Row[]> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await append();
     } catch (error) {
-      if (tries === MAX_TRIES || !isDuplicate(error, KEY_INDEX)) throw error;
+      if (tries === MAX_TRIES || !SAME.some((index) => isDuplicate(error, index))) throw error;
     }
   }
 }

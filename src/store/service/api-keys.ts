@@ -92,7 +92,10 @@ export function createApiKeys({ database }: { database: Database }): ApiKeyRows 
     },
     async rotate(keyId, next, by, tenantId) {
       const values = [keyId, tenantId ?? null, next.keyId, next.secretSha256, next.overlapMs, sourceText(by)];
-      const [row] = await database.query<Row & { old_expires_at: Date }>('apiKeys.rotate', ROTATE, values);
+      // Of two at once, the second would see the end that the first has given to the old key, and not the key that says how long it was made for.
+      const [row] = await database.withLock(`rotation of key ${keyId}`, 'alone', () =>
+        database.query<Row & { old_expires_at: Date }>('apiKeys.rotate', ROTATE, values),
+      );
       return row && { ...toKey(row), oldEndsAt: row.old_expires_at.toISOString() };
     },
     async used(keyId) {

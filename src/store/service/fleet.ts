@@ -63,6 +63,8 @@ export interface Candidate {
   load: number;
   allowedBytes?: number;
   roomBytes?: number;
+  /** So many wait longer for memory that it could give them; absent where none do. They come first. */
+  ahead?: number;
   /** It has a warm sandbox of the template. */
   hasWarm?: true;
   /** It has said what images it has, without the one of the sandbox. */
@@ -75,14 +77,16 @@ export interface Candidate {
 export interface Wanted extends HostNeeds {
   sandboxId: string;
   conversationId?: string;
-  /** What it is made of, if that has a name; and its template, where warm sandboxes of it would do. */
+  /** What it is made of, if that has a name; and the templates of which warm sandboxes would do. */
   image?: string;
-  warmOf?: string;
+  warmOf?: string[];
   leaves?: string;
 }
 
 export interface FleetRows {
   describe(hostId: string, facts: HostFacts): Promise<void>;
+  /** Replaces what a host has said of its disk. */
+  noteDisk(hostId: string, disk: HostDisk): Promise<void>;
   /**
    * The hosts that may get the sandbox: those with a warm one first, then those that have its image, then the least loaded. They are there and not being drained, and have what it needs. Empty for a sandbox that has its place.
    * @param sandbox.leaves a host where it has no place any more
@@ -104,9 +108,11 @@ const ALLOWED = "(h.facts->>'allowedBytes')::float8";
 const recent = (ms: string) => `h.heard_at > clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
 
 const DESCRIBE = 'insert into hosts (host_id, facts) values ($1, $2::jsonb) on conflict (host_id) do update set facts = excluded.facts';
+const NOTE_DISK = "update hosts set facts = facts || jsonb_build_object('disk', $2::jsonb) where host_id = $1 and facts is not null";
 const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryBytes')::float8, 0) as load, ${ALLOWED} as allowed,
     ${ALLOWED} - longshore_promised_on(h.host_id, false) as room,
-    $8::text is not null and exists (select from sandboxes s where s.host_id = h.host_id and s.state = 'warm' and s.options->>'template' = $8) as warm,
+    longshore_ahead_on(h.host_id, (select w.number from room_waits w where w.waiter = coalesce($2, $1)))::integer as ahead,
+    $8::text[] is not null and exists (select from sandboxes s where s.host_id = h.host_id and s.state = 'warm' and s.options->>'template' = any($8)) as warm,
     coalesce($7::text is not null and not h.facts->'images' ? $7, false) as lacks_image,
     case when (h.facts->'disk'->>'isShort')::boolean then h.facts->'disk' end as short_disk from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
@@ -153,6 +159,7 @@ interface CandidateRow {
   load: number;
   allowed: number | null;
   room: number | null;
+  ahead: number;
   warm: boolean;
   lacks_image: boolean;
   short_disk: HostDisk | null;
@@ -162,6 +169,9 @@ export function createFleet(database: Database): FleetRows {
   return {
     async describe(hostId, facts) {
       await database.query('fleet.describe', DESCRIBE, [hostId, toJsonText(facts)]);
+    },
+    async noteDisk(hostId, disk) {
+      await database.query('fleet.noteDisk', NOTE_DISK, [hostId, toJsonText(disk)]);
     },
     async candidates({ sandboxId, conversationId, runtime, labels, leaves, image, warmOf }, lostAfterMs) {
       const wanted = [labels ?? null, leaves ?? null, image ?? null, warmOf ?? null];
@@ -184,11 +194,12 @@ export function createFleet(database: Database): FleetRows {
   };
 }
 
-function toCandidate({ host_id: hostId, load, allowed, room, warm, lacks_image: lacksImage, short_disk: shortDisk }: CandidateRow): Candidate {
+function toCandidate({ host_id: hostId, load, allowed, room, ahead, warm, lacks_image: lacksImage, short_disk: shortDisk }: CandidateRow): Candidate {
   return {
     hostId,
     load,
     ...(allowed !== null && room !== null && { allowedBytes: allowed, roomBytes: room }),
+    ...(ahead > 0 && { ahead }),
     ...(warm && { hasWarm: true }),
     ...(lacksImage && { lacksImage }),
     ...(shortDisk && { shortDisk }),

@@ -1,3 +1,4 @@
+import type { HostNeeds } from '../../contracts/hosts/needs.ts';
 import type { Database } from '../database/database.ts';
 import type { HostState } from './fleet.ts';
 import type { SecretBox } from './secret-box.ts';
@@ -15,12 +16,14 @@ const BEAT = `insert into hosts as known (host_id) values ($1) on conflict (host
   returning draining_since is not null as draining,
     exists (select from hosts other where other.host_id <> $1 and other.heard_at > clock_timestamp() - $2::float8 * interval '1 millisecond') as others`;
 const SILENCE = `select gone.heard_at from hosts gone, hosts own where gone.host_id = $1 and own.host_id = $2 and ${isGivenUp('$3')}`;
-/** Those with too little disk only where all have. */
-const LIST = `with found as (select worker_id, host_id, address, fingerprint,
-    coalesce((select (h.facts->'disk'->>'isShort')::boolean from hosts h where h.host_id = w.host_id), false) as short from host_workers w where expires_at > now() and case when $1::text is null
-    then not exists (select from hosts h where h.host_id = w.host_id and h.draining_since is not null)
-      and ($2::text[] is null or exists (select from hosts h where h.host_id = w.host_id and h.facts->'labels' ?& $2)) else host_id = $1 end)
-  select worker_id, host_id, address, fingerprint from found where $1::text is not null or not short or not exists (select from found f where not f.short) order by worker_id`;
+const MOST_LOST = 20;
+const LOST = `select gone.host_id from hosts gone, hosts own where own.host_id = $1 and ${isGivenUp('$2')} order by gone.heard_at desc limit ${MOST_LOST}`;
+/** Those with too little disk only where all have, and those without the runtime only where no host has it. */
+const LIST = `with found as (select worker_id, w.host_id, address, fingerprint, case when $1::text is not null then 0
+      else case when coalesce((h.facts->'disk'->>'isShort')::boolean, false) then 1 else 0 end + case when $3::text is null or h.facts->'runtimes' ? $3 then 0 else 2 end end as rank
+    from host_workers w left join hosts h on h.host_id = w.host_id
+    where expires_at > now() and case when $1::text is null then h.draining_since is null and ($2::text[] is null or h.facts->'labels' ?& $2) else w.host_id = $1 end)
+  select worker_id, host_id, address, fingerprint from found where rank = (select min(rank) from found) order by worker_id`;
 
 /** What the authority's key belongs to, where it is sealed. */
 const AUTHORITY = 'the hosts';
@@ -57,12 +60,14 @@ export interface HostRows {
   /** Lists the worker for so many milliseconds from now. */
   announce(worker: HostWorker, forMs: number): Promise<void>;
   withdraw(workerId: string): Promise<void>;
-  /** Those that have announced themselves in time: of one host when given, or else of all that take sandboxes and have the labels. */
-  list(hostId?: string, labels?: string[]): Promise<HostWorker[]>;
+  /** Those that have announced themselves in time: of one host when given, or else of all that take sandboxes and have what is needed. */
+  list(hostId?: string, needs?: HostNeeds): Promise<HostWorker[]>;
   /** Says that a host is there. After a silence of `lostAfterMs`, another host may have taken its sandboxes over. */
   beat(hostId: string, lostAfterMs: number): Promise<HostState>;
   /** When a host was last heard of that has been silent for `lostAfterMs`, while `by` was there all the time; undefined when it is not to be given up. */
   lostSince(hostId: string, by: { hostId: string; lostAfterMs: number }): Promise<string | undefined>;
+  /** Ids of the hosts of which that is known; of many, the twenty that were heard of last. */
+  lost(by: { hostId: string; lostAfterMs: number }): Promise<string[]>;
 }
 
 export function createHosts({ database, box }: { database: Database; box: SecretBox }): HostRows {
@@ -86,8 +91,8 @@ export function createHosts({ database, box }: { database: Database; box: Secret
     async withdraw(workerId) {
       await database.query('hosts.withdraw', WITHDRAW, [workerId]);
     },
-    async list(hostId, labels = []) {
-      const values = [hostId ?? null, labels.length > 0 ? labels : null];
+    async list(hostId, { labels, runtime } = {}) {
+      const values = [hostId ?? null, labels ?? null, runtime ?? null];
       const rows = await database.query<{ worker_id: string; host_id: string; address: string; fingerprint: string }>('hosts.list', LIST, values);
       return rows.map((row) => ({ workerId: row.worker_id, hostId: row.host_id, address: row.address, fingerprint: row.fingerprint }));
     },
@@ -98,6 +103,9 @@ export function createHosts({ database, box }: { database: Database; box: Secret
     async lostSince(hostId, by) {
       const [row] = await database.query<{ heard_at: Date }>('hosts.lostSince', SILENCE, [hostId, by.hostId, by.lostAfterMs]);
       return row?.heard_at.toISOString();
+    },
+    async lost({ hostId, lostAfterMs }) {
+      return (await database.query<{ host_id: string }>('hosts.lost', LOST, [hostId, lostAfterMs])).map((row) => row.host_id);
     },
   };
 }

@@ -17,8 +17,8 @@ export interface RemovalRows {
   claim(defaultMs: number | undefined, limit: number): Promise<string[]>;
   /** Marks a conversation, if it is closed. `heldMs`: so long, no worker goes on with it; an import that is not complete ends at once. */
   begin(conversationId: string, heldMs?: number): Promise<boolean>;
-  /** Ids of the marked ones. */
-  begun(limit: number): Promise<string[]>;
+  /** Ids of the marked ones, in their order, from `afterId` on. */
+  begun(limit: number, afterId?: string): Promise<string[]>;
   /** Takes the mark away from a conversation that turned out to be in use, and keeps it for another retention. */
   cancel(conversationId: string): Promise<void>;
   /**
@@ -50,7 +50,8 @@ const BEGIN = `update conversations c set removing_at = case
     else clock_timestamp() + $2 * interval '1 ms' end
   where conversation_id = $1 and state = 'closed' returning 1`;
 /** The marks of an import that goes on and of what is erased are in the future. */
-const BEGUN = 'select conversation_id from conversations where removing_at <= statement_timestamp() order by removing_at limit $1';
+const BEGUN = `with marked as materialized (select conversation_id from conversations where removing_at <= statement_timestamp())
+  select conversation_id from marked where conversation_id > $2 order by conversation_id limit $1`;
 const CANCEL = 'update conversations set removing_at = null, asked_at = clock_timestamp() where conversation_id = $1';
 const GONE_CALLS = 'model_calls join gone using (conversation_id)';
 /**
@@ -107,7 +108,7 @@ const USER_DATA = `select count(*)::int as conversations, (count(*) filter (wher
   (select count(*)::int from plugin_store where tenant_id = $1 and user_id = $2 and conversation_id is null) as entries
   from conversations where tenant_id = $1 and user_id = $2`;
 /** What the user's removed conversations used stays without the user. The answers that are kept for repeated requests do not say which user they are about, so those of the whole tenant are removed. That the requests were done remains known. */
-const REMOVE_ENTRIES = `with erased as (update request_answers set body = null where tenant_id in ($1, '') and body is not null),
+const REMOVE_ENTRIES = `with erased as (update request_answers set body = null where tenant_id in ($1, '') and body is not null and status is not null),
   named as (delete from usage_days where tenant_id = $1 and user_id = $2 returning *),
   signed_out as (delete from mcp_tokens where tenant_id = $1 and user_id = $2),
   waiting as (delete from mcp_sign_ins where tenant_id = $1 and user_id = $2),
@@ -127,7 +128,7 @@ export function createRemoval({ database }: { database: Database }): RemovalRows
   return {
     claim: (defaultMs, limit) => ids('removal.claim', CLAIM, [defaultMs ?? null, limit]),
     begin: async (conversationId, heldMs = 0) => (await database.query('removal.begin', BEGIN, [conversationId, heldMs])).length > 0,
-    begun: (limit) => ids('removal.begun', BEGUN, [limit]),
+    begun: (limit, afterId = '') => ids('removal.begun', BEGUN, [limit, afterId]),
     async cancel(conversationId) {
       await database.query('removal.cancel', CANCEL, [conversationId]);
     },

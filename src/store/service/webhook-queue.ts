@@ -41,9 +41,13 @@ const note = ({
   select d.webhook_id, d.tenant_id, d.conversation_id, d.seq, (select type from events e where e.conversation_id = d.conversation_id and e.seq = d.seq),
     $3, ${outcome}, $4, $6, ${retryAt}
   from webhook_deliveries d where d.delivery_id = $2 and d.webhook_id = $1`;
-const DELIVERED = `with sent as (update webhook_deliveries set delivered_at = clock_timestamp() where delivery_id = $2),
-    healthy as (update webhooks set failures = 0, failing_since = null where webhook_id = $1 and failures > 0)
+/** A message that an address has taken which the endpoint no longer has still waits, for the new one. */
+const DELIVERED = `with tried as (select from webhooks where webhook_id = $1 and url = $7),
+    sent as (update webhook_deliveries set delivered_at = clock_timestamp() where delivery_id = $2 and exists (select from tried)),
+    healthy as (update webhooks set failures = 0, failing_since = null where webhook_id = $1 and url = $7 and failures > 0)
   ${note()}`;
+/** Nothing was sent, so this says nothing about the endpoint. */
+const DROPPED = `with done as (update webhook_deliveries set delivered_at = clock_timestamp() where delivery_id = $2) ${note()}`;
 /** A failure says nothing about an endpoint that was changed or enabled during the attempt. */
 const AS_TRIED = `webhook_id = $1 and state = 'active' and url = $7 and failures = $8::integer`;
 /** A minute after the time of the next attempt, another sender is started if none has made it. */
@@ -56,15 +60,16 @@ const DISABLE = `with changed as (
     update webhooks set state = 'disabled', why = $9, failures = failures + 1, failing_since = coalesce(failing_since, now()) where ${AS_TRIED} returning 1
   ), noted as (${note({ outcome: `case when exists (select from changed) then $5 else 'failed' end` })})
   select 1 from changed`;
+const IS_OVER = `(d.delivered_at is not null or not exists (select from webhooks h where h.webhook_id = d.webhook_id and h.state = 'active'))`;
+/** Whether an event waits is looked at again when its row is deleted: it may have been queued again meanwhile. */
 const SWEEP = `with old_attempts as (
     delete from webhook_attempts where attempt_id in (
       select attempt_id from webhook_attempts where at < now() - $1::float8 * interval '1 millisecond' limit 5000
     ) returning 1
   ), old_deliveries as (
-    delete from webhook_deliveries where delivery_id in (
-      select delivery_id from webhook_deliveries d where queued_at < now() - $1::float8 * interval '1 millisecond'
-        and (delivered_at is not null or not exists (select from webhooks h where h.webhook_id = d.webhook_id and h.state = 'active')) limit 5000
-    ) returning 1
+    delete from webhook_deliveries d where delivery_id in (
+      select delivery_id from webhook_deliveries d where queued_at < now() - $1::float8 * interval '1 millisecond' and ${IS_OVER} limit 5000
+    ) and ${IS_OVER} returning 1
   ) select (select count(*) from old_attempts)::integer + (select count(*) from old_deliveries)::integer as swept`;
 
 type NextRow = Omit<EventRow, 'type' | 'data'> & {
@@ -82,7 +87,7 @@ type NextRow = Omit<EventRow, 'type' | 'data'> & {
   user_id: string;
 };
 
-type Queue = Pick<WebhookRows, 'claimDue' | 'begin' | 'next' | 'delivered' | 'failed' | 'disable' | 'rest' | 'sweep'>;
+type Queue = Pick<WebhookRows, 'claimDue' | 'begin' | 'next' | 'delivered' | 'dropped' | 'failed' | 'disable' | 'rest' | 'sweep'>;
 
 /** What a sender works with. */
 export function createWebhookQueue(database: Database): Queue {
@@ -102,8 +107,11 @@ export function createWebhookQueue(database: Database): Queue {
       const [row] = await database.query<NextRow>('webhooks.next', NEXT, [webhookId, sender, maxBytes]);
       return row && toTask(row);
     },
-    async delivered(attempt, outcome) {
-      await database.query('webhooks.delivered', DELIVERED, noted(attempt, outcome));
+    async delivered(attempt, { url }) {
+      await database.query('webhooks.delivered', DELIVERED, [...noted(attempt, 'delivered'), url]);
+    },
+    async dropped(attempt) {
+      await database.query('webhooks.dropped', DROPPED, noted(attempt, 'dropped'));
     },
     failed: (attempt, { url, failures }, retryMs) => changed('webhooks.failed', FAILED, [...noted(attempt, 'failed'), url, failures, retryMs]),
     disable: (attempt, { url, failures }, why) => changed('webhooks.disable', DISABLE, [...noted(attempt, 'disabled'), url, failures, why]),

@@ -76,7 +76,10 @@ export interface WebhookRows {
    * begun, or the endpoint is disabled or removed.
    */
   next(webhookId: string, sender: string, maxBytes: number): Promise<WebhookTask | undefined>;
-  delivered(attempt: NewAttempt, outcome: 'delivered' | 'dropped'): Promise<void>;
+  /** The event is done with, unless the endpoint has got another address since `tried` was read. */
+  delivered(attempt: NewAttempt, tried: Pick<WebhookTask, 'url'>): Promise<void>;
+  /** The event is done with, and was not sent. */
+  dropped(attempt: NewAttempt): Promise<void>;
   /** Says when the endpoint is tried again. False when it was changed or enabled since `tried` was read: then only the attempt is noted. */
   failed(attempt: NewAttempt & { problem: string }, tried: Pick<WebhookTask, 'url' | 'failures'>, retryMs: number): Promise<boolean>;
   /** Disables the endpoint. False as with `failed`. */

@@ -31,6 +31,8 @@ export interface Way {
   /** The cookie of the browser. */
   browser: string;
   verifier: string;
+  /** The client as which it goes there. Stored encrypted. */
+  client?: JsonObject;
   ttlMs: number;
 }
 
@@ -46,7 +48,7 @@ export interface SignInRows {
   /** Remembers a way of a browser in place of the one before. */
   setOut(signInId: string, way: Way): Promise<void>;
   /** Takes the one use of a state; undefined unless it is open and comes back with the same browser. */
-  comeBack(state: string, browser: string): Promise<{ signIn: SignIn; verifier: string } | undefined>;
+  comeBack(state: string, browser: string): Promise<{ signIn: SignIn; verifier: string; client?: JsonObject } | undefined>;
   /** Ends all that wait for the same, and returns them. */
   finish(place: TokenPlace & { url: string }): Promise<SignIn[]>;
   isDone(signInId: string): Promise<boolean>;
@@ -102,16 +104,16 @@ export function createSignIns({ database, box }: { database: Database; box: Secr
     },
     ofCall: (callId) => one('signIns.ofCall', OF_CALL, [callId]),
     byLink: (link) => one('signIns.byLink', BY_LINK, [sha256(link)]),
-    async setOut(signInId, { state, browser, verifier, ttlMs }) {
-      const kept = sealed.seal({ verifier }, ['verifier', signInId]);
+    async setOut(signInId, { state, browser, verifier, client, ttlMs }) {
+      const kept = sealed.seal({ verifier, ...(client && { client }) }, ['verifier', signInId]);
       await database.query('signIns.setOut', SET_OUT, [signInId, sha256(state), sha256(browser), kept, ttlMs]);
     },
     async comeBack(state, browser) {
       const [row] = await database.query<Row & { givenVerifier: string }>('signIns.comeBack', COME_BACK, [sha256(state), sha256(browser)]);
       if (!row) return undefined;
       const { givenVerifier, ...rest } = row;
-      const { verifier } = sealed.open(givenVerifier, ['verifier', row.signInId]) as { verifier: string };
-      return { signIn: opened(rest, sealed), verifier };
+      const way = sealed.open(givenVerifier, ['verifier', row.signInId]) as { verifier: string; client?: JsonObject };
+      return { signIn: opened(rest, sealed), ...way };
     },
     async finish({ tenantId, userId, server, url }) {
       const rows = await database.query<Row>('signIns.finish', FINISH, [tenantId, userId, server, url]);

@@ -1,4 +1,8 @@
+import { abortAfter } from '../../common/abort-after.ts';
+import { pause } from '../../common/pause.ts';
+import { createSlots } from '../../common/slots.ts';
 import type { JsonObject } from '../../contracts/json.ts';
+import { isPostgresAway } from '../database/database-failures.ts';
 import type { Database } from '../database/database.ts';
 import type { SealedJson } from './sealed-json.ts';
 
@@ -36,16 +40,24 @@ export interface TokenRows {
   get(place: TokenPlace): Promise<KeptTokens | undefined>;
   /** After a sign-in: replaces what there was. */
   put(place: TokenPlace, tokens: NewTokens): Promise<void>;
-  /** Replaces that version; false when it is there no more, since the user has signed in anew or signed out. */
+  /**
+   * Replaces that version; false when it is there no more: the user has signed in anew or signed out, or an earlier try has replaced it and its answer was lost. Tried
+   * again for some seconds while the database is away: a token that renews others is often good for one use, so the version before is of no use any more.
+   */
   renew(place: TokenPlace, version: string, tokens: Pick<NewTokens, 'scope' | 'secret'>): Promise<boolean>;
   /** Removes them, or only that version. True when there were any. */
   remove(place: TokenPlace, version?: string): Promise<boolean>;
   /** Those of a tenant, of a user, at a server, as far as they are given. */
   list(filter: Partial<TokenPlace>): Promise<SignedIn[]>;
-  /** Does work for a place while no other process does: for 10 seconds at most. */
+  /** Does work for a place while no other process does: for 10 seconds at most. @throws an Error when work for others has not ended in time */
   inTurn<Result>(place: TokenPlace, work: () => Promise<Result>): Promise<Result>;
 }
 
+const RENEW_AGAIN_MS = [100, 300, 1_000, 2_000, 4_000];
+/** Such work waits for servers of others, and has a connection for locks meanwhile, of which a process has four. Sandboxes need them, too. */
+const AT_ONCE = 2;
+const PATIENCE_MS = 30_000;
+const OTHERS_WAIT = 'renewals of other sign-ins wait for servers that do not answer. Try again later';
 const AT = 'tenant_id = $1 and user_id = $2 and server = $3';
 const GET = `select url, issuer, scope, sealed, version from mcp_tokens where ${AT}`;
 const PUT = `insert into mcp_tokens (tenant_id, user_id, server, url, issuer, scope, sealed) values ($1, $2, $3, $4, $5, $6, $7)
@@ -58,9 +70,17 @@ const LIST = `select tenant_id as "tenantId", user_id as "userId", server, url, 
   from mcp_tokens where ($1::text is null or tenant_id = $1) and ($2::text is null or user_id = $2) and ($3::text is null or server = $3)
   order by tenant_id, user_id, server`;
 
-export function createTokenRows({ database, sealed }: { database: Database; sealed: SealedJson }): TokenRows {
+interface Parts {
+  database: Database;
+  sealed: SealedJson;
+  /** How long work waits for work for others, in milliseconds. */
+  patienceMs?: number;
+}
+
+export function createTokenRows({ database, sealed, patienceMs = PATIENCE_MS }: Parts): TokenRows {
   const at = ({ tenantId, userId, server }: TokenPlace) => [tenantId, userId, server];
   const boundTo = (place: TokenPlace) => ['tokens', ...at(place)];
+  const slots = createSlots(AT_ONCE);
   return {
     async get(place) {
       const [row] = await database.query<Omit<KeptTokens, 'secret'> & { sealed: string }>('tokens.get', GET, at(place));
@@ -73,10 +93,27 @@ export function createTokenRows({ database, sealed }: { database: Database; seal
     },
     async renew(place, version, { scope, secret }) {
       const values = [...at(place), version, scope, sealed.seal(secret, boundTo(place))];
-      return (await database.query('tokens.renew', RENEW, values)).length > 0;
+      return unlessAway(async () => (await database.query('tokens.renew', RENEW, values)).length > 0);
     },
     remove: async (place, version) => (await database.query('tokens.remove', REMOVE, [...at(place), version ?? null])).length > 0,
     list: ({ tenantId, userId, server }) => database.query<SignedIn>('tokens.list', LIST, [tenantId ?? null, userId ?? null, server ?? null]),
-    inTurn: (place, work) => database.withLock(`mcp tokens ${JSON.stringify(at(place))}`, 'alone', work),
+    async inTurn(place, work) {
+      const giveBack = await slots.take(abortAfter(patienceMs)).catch(() => {
+        throw new Error(`the sign-in at ${place.server} cannot be renewed now: ${OTHERS_WAIT}`);
+      });
+      return database.withLock(`mcp tokens ${JSON.stringify(at(place))}`, 'alone', work).finally(giveBack);
+    },
   };
+}
+
+async function unlessAway<Result>(statement: () => Promise<Result>): Promise<Result> {
+  for (const delay of RENEW_AGAIN_MS) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (!isPostgresAway(error)) throw error;
+      await pause(delay);
+    }
+  }
+  return statement();
 }

@@ -5,15 +5,14 @@ import type { ContentPart } from '../../contracts/transcript.ts';
 import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { MethodAnswer } from '../../sandbox/api/methods.ts';
 import type { ToolCallRow } from '../../store/tool-call-rows.ts';
-import { resultTextOf } from './tool-result.ts';
+import { isContentResult, resultTextOf } from './tool-result.ts';
 
 /** Largest value that code gets, in bytes of JSON. */
 export const MAX_VALUE_BYTES = 1_000_000;
 
 /** The value that code gets for a tool's result: a string for content that is only text, the parts for other content. Undefined when it is too large. */
 export function toValue(result: unknown): Json | undefined {
-  const content = (result as { content?: unknown } | null)?.content;
-  const value = Array.isArray(content) ? ofContent(content as ContentPart[]) : (result as Json);
+  const value = isContentResult(result) ? ofContent(result.content as ContentPart[]) : (result as Json);
   return Buffer.byteLength(JSON.stringify(value)) <= MAX_VALUE_BYTES ? value : undefined;
 }
 

@@ -46,7 +46,7 @@ export function createSettleCall({ store }: { store: Store }) {
 export async function settleCallsOfCode(store: Store, { openMethods = [], callId, ...place }: Place & OfWorkflow): Promise<void> {
   const open = await store.toolCalls.openOfCode({ callId, ...place });
   for (const call of open.filter((one) => !openMethods.includes(one.callId))) {
-    const message = call.state === 'proposed' ? 'The code that asked for this call has ended; it was not run.' : ENDED_WITH_CODE;
+    const message = call.state === 'proposed' ? 'What asked for this call has ended; it was not run.' : ENDED_WITH_CODE;
     await createSettleCall({ store })({ ...place, callId: call.callId, tool: call.tool, settlement: 'interrupted', message });
   }
 }

@@ -4,6 +4,7 @@ import type { Json } from '../../contracts/json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { ToolKind } from '../../plugins/api/define-plugin.ts';
 import type { RegisteredTool } from '../../plugins/registry/registry.ts';
+import { boundedParts, MOST_PARTS } from './bounded-parts.ts';
 import { cutText, MAX_RESULT_BYTES } from './cut-text.ts';
 
 /** A tool's answer in the form that the model gets. */
@@ -14,6 +15,8 @@ export interface ResultContent {
 
 /** Largest image or file in a result, in characters of base 64. */
 const MAX_DATA_LENGTH = 20_000_000;
+/** Texts of a result that are cut each by itself. */
+const MOST_CUT = 16;
 
 /** As `toContent`, for a tool whose kind and schema limit what it may return. An error result is always accepted. */
 export async function resultContentOf(tool: Pick<RegisteredTool, 'id' | 'kind' | 'resultProblemsOf'>, result: unknown): Promise<ResultContent> {
@@ -34,7 +37,9 @@ export function toContent(tool: string, result: unknown): ResultContent {
   if (isContentResult(result)) {
     const problem = problemOf(result);
     if (problem) return invalid(tool, problem);
-    return { content: result.content as ContentPart[], isError: result.isError === true };
+    const content = boundedParts(result.content as ContentPart[]);
+    if (content.length > MOST_PARTS) return invalid(tool, `${content.length} content parts; at most ${MOST_PARTS} are allowed`);
+    return { content, isError: result.isError === true };
   }
   if (result === undefined) return invalid(tool, 'nothing; a tool returns a text, a JSON value or content parts');
   const text = asJson(result);
@@ -53,14 +58,24 @@ export function resultTextOf(content: ContentPart[]): string {
 
 /** Cuts long texts to head and tail. `keep` stores the whole text and returns its path, or undefined when it cannot be stored. */
 export async function shorten(content: ContentPart[], keep: (whole: string) => Promise<string | undefined>): Promise<ContentPart[]> {
-  const texts = content.filter((part) => part.type === 'text').map((part) => part.text);
+  const texts = textsIn(content);
   const total = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (total <= MAX_RESULT_BYTES) return content;
   const path = await keep(texts.join('\n'));
   const where = path ? `the whole is in ${path}` : 'the whole was not kept';
-  const share = Math.floor(MAX_RESULT_BYTES / texts.length);
+  // Of very many texts, the notes about the cuts would be longer than what is left.
+  const parts = texts.length > MOST_CUT ? withOneText(content) : content;
+  const share = Math.floor(MAX_RESULT_BYTES / textsIn(parts).length);
   const cut = (text: string) => cutText(text, share, (omitted) => `\n[… ${omitted} bytes left out; ${where} …]\n`);
-  return content.map((part) => (part.type === 'text' ? { type: 'text', text: cut(part.text) } : part));
+  return parts.map((part) => (part.type === 'text' ? { type: 'text', text: cut(part.text) } : part));
+}
+
+function textsIn(content: readonly ContentPart[]): string[] {
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+}
+
+function withOneText(content: readonly ContentPart[]): ContentPart[] {
+  return [{ type: 'text', text: textsIn(content).join('\n') }, ...content.filter(({ type }) => type !== 'text')];
 }
 
 /** What a tool of a kind returns; kinds that are not listed may return anything. */
@@ -76,7 +91,8 @@ function invalid(tool: string, problem: string): ResultContent {
   return errorContent(failure('TOOL_RESULT_INVALID', { tool, problem }).message);
 }
 
-function isContentResult(result: unknown): result is { content: { type: unknown }[]; isError?: unknown } {
+/** Other objects with a list that is called `content` are JSON. */
+export function isContentResult(result: unknown): result is { content: { type: unknown }[]; isError?: unknown } {
   const content = (result as { content?: unknown } | null)?.content;
   const isPart = (part: unknown) => typeof (part as { type?: unknown } | null)?.type === 'string';
   return Array.isArray(content) && content.every(isPart);

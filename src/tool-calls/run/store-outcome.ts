@@ -40,10 +40,11 @@ export async function storeOutcome(run: ToolRun, outcome: RunOutcome, onStored?:
   const { args, claim, store, workedIn } = run;
   const events = [...told, closingEvent(run, outcome, result)];
   const settled = await keepTrying(run, () => store.toolCalls.settle(args.callId, claim.fence, result, events, placeOf(workedIn)));
-  if (!settled) return storedByOther(run);
+  if (!settled) return keepTrying(run, () => storedByOther(run));
   run.awaited.get(run.args.callId)?.({ ...result, tool: run.args.tool });
   onStored?.(result);
-  return { ...(await verdictOf(run, result)), sandboxTier: await tier };
+  const verdict = await keepTrying(run, () => verdictOf(run, result));
+  return { ...verdict, sandboxTier: await tier.catch(() => keepTrying(run, () => tierAfterRun(run))) };
 }
 
 /** The code of the call has ended: so do the calls that it has left, also those of an attempt whose worker died. */
@@ -78,7 +79,7 @@ async function resultOf(run: ToolRun, outcome: Exclude<RunOutcome, { outcome: 'd
       const shortened = await shorten(content, (whole) => keepWhole(run, whole));
       return {
         state: 'finished',
-        content: await keepMedia(run, shortened, hasOneAttempt(run) ? untilBlobStoreIsThere(run) : undefined),
+        content: await keepMedia(run, shortened, runsOnce(run) ? untilBlobStoreIsThere(run) : undefined),
         isError,
         ...(value !== undefined && { value }),
       };
@@ -110,17 +111,17 @@ async function noteBehavior({ args, claim, store, tool }: ToolRun, { content, is
 
 /**
  * Retries when the database is unavailable: only this process has the result. Where a later attempt would have it again, it is left to that after half a minute; a call
- * that has one attempt would count as failed then, although it has taken effect.
+ * that runs once would count as unknown then, although its result is here.
  */
 function keepTrying<Result>(run: ToolRun, work: () => Promise<Result>): Promise<Result> {
-  return patiently(work, (error) => warn(run, error), hasOneAttempt(run) ? { most: Infinity } : {});
+  return patiently(work, (error) => warn(run, error), runsOnce(run) ? { most: Infinity } : {});
 }
 
 function untilBlobStoreIsThere(run: ToolRun) {
   return <Result>(work: () => Promise<Result>) => patiently(work, (error) => warn(run, error), { isAway: isBlobStoreAway });
 }
 
-function hasOneAttempt({ tool }: ToolRun): boolean {
+function runsOnce({ tool }: ToolRun): boolean {
   return retryOf(tool) === 'once';
 }
 

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import { anySignal } from '../../common/any-signal.ts';
 import { createTurns } from '../../common/turns.ts';
 import { modelName } from '../../common/model-name.ts';
+import { createLogLimits } from '../../plugins/api/log-limit.ts';
 import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
 import { openConversation, ownSandboxOf, type ToolRun } from './tool-run.ts';
@@ -15,7 +16,7 @@ import { createToolMessages, type Messages } from './tool-messages.ts';
 /** The context that the tool gets besides its arguments. */
 export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSignal): ToolContext {
   const { conversationId, userId, tenantId, agentId, turnId, callId } = run.args;
-  const { log, services, tool } = run;
+  const { services, tool } = run;
   const fetch = endingWith(signal, services.fetchFor(tool.permissions.network ?? []));
   const { send, note, at } = createToolMessages(run, signal);
   return {
@@ -27,7 +28,7 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     callId,
     signal,
     sandbox: toolSandbox(run, sandbox, signal, at),
-    logger: { info: (message, values = {}) => log.info(values, message), warn: (message, values = {}) => log.warn(values, message) },
+    logger: loggerFor(run),
     heartbeat: (line) => run.progress.line(line),
     env: environmentOf(run),
     config: services.configOf(tool.pluginId),
@@ -38,6 +39,19 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
     send,
     note,
   };
+}
+
+/** Of all calls that a plugin has from one tenant. */
+const limitOf = createLogLimits();
+
+function loggerFor({ log, tool: { pluginId }, args: { tenantId } }: ToolRun): ToolContext['logger'] {
+  const mayWrite = limitOf(JSON.stringify([pluginId, tenantId]), log, { plugin: pluginId, tenantId });
+  const write =
+    (level: 'info' | 'warn') =>
+    (message: string, values: object = {}): void => {
+      if (mayWrite((message as string | undefined)?.length ?? 0)) log[level](values, message);
+    };
+  return { info: write('info'), warn: write('warn') };
 }
 
 /** Only the methods of the plugin API: tools must not use the others, such as `detach`. */
@@ -61,13 +75,14 @@ export interface Asking extends Pick<AskParts, 'args' | 'agent' | 'models'> {
 
 /** What a plugin in a sandbox of its own, or an MCP server, may use for its n-th question. */
 export function hostsOfQuestions({ args, agent, models, store }: Asking, signal: AbortSignal): (number: number) => HostOfQuestion {
-  const { activityId, attempt } = Context.current().info;
+  const { activityId, attempt, workflowExecution } = Context.current().info;
+  // Each run of a workflow numbers its activities from the beginning, and a call may be attached to in several runs.
+  const attached = `${workflowExecution?.runId ?? ''}-${activityId}-${attempt}`;
   // One after the other: each question knows what those before it have used, and a plugin that asks often reads the transcript no more than once at a time.
   const { inTurn } = createTurns();
   let asked = 0;
   return (number) => ({
-    askModel: (question) =>
-      inTurn(() => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${activityId}-${attempt}-${++asked}`, question)),
+    askModel: (question) => inTurn(() => askModel({ args, agent, models, usage: store.usage, signal }, `${number}-${attached}-${++asked}`, question)),
     modelName: agent ? modelName(agent) : '',
     saidSoFar: () => inTurn(async () => saidSoFar(await store.transcript.current(args.conversationId))),
   });

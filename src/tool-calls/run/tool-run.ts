@@ -108,7 +108,7 @@ export async function openFor(run: ToolRun, signal?: AbortSignal): Promise<Worke
   // What a container tool has begun by now it can begin again on another host.
   const mayMove = run.tool.isolation === 'container' && !run.outer;
   const open = async () => (ownSandbox ? ownSandbox.open(args.tenantId, claim.attempt > 1, !run.outer) : run.opened.open(args, args.tool, mayMove));
-  const opened = await (comesAgain(run) ? open() : untilRoom(open, signal));
+  const opened = await (comesAgain(run) ? open() : untilRoom(open, { signal }));
   // An interruption that found no sandbox could not block the first command; it stored its result in the ledger instead.
   if (!opened.held && (await store.toolCalls.get(args.callId))?.content) throw failure('INTERRUPTED', { callId: args.callId });
   run.progress.phase('running');

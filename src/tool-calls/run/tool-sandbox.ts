@@ -116,7 +116,7 @@ export function createCallSandbox({ args, isBegun, waits, open, onOutput, onMeth
     try {
       const handle = await open(hold.release.signal);
       const act = () => unlessEnded(fate, () => use(handle));
-      return await (waits ? untilRoom(act, hold.release.signal) : act());
+      return await (waits ? untilRoom(act, { signal: hold.release.signal }) : act());
     } catch (error) {
       throw fate.endBy(error) ?? error;
     } finally {

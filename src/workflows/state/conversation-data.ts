@@ -8,7 +8,7 @@ import type { ContextWish } from '../../contracts/transcript.ts';
 import type { ShownPlan } from '../../contracts/plan/plan.ts';
 import type { ScheduledBy } from '../../contracts/schedule.ts';
 import type { Parent } from '../../contracts/sub-agent.ts';
-import type { PauseWish, Turn } from '../../contracts/conversation-run.ts';
+import type { PauseWish, RecentRequest, Turn } from '../../contracts/conversation-run.ts';
 
 /** How an approval ended; `withdrawn` when its turn ended before an answer. */
 export interface Resolution {
@@ -70,6 +70,8 @@ export interface ConversationData extends KeptState {
   /** How many messages at the head of the queue came with `interrupt`; the next such message is put behind them. */
   urgent: number;
   recentMessages: { messageId: string; turnId: string }[];
+  /** The newest signals and updates with ids that took effect, in this run and those before; absent when there are none. */
+  recentRequests?: RecentRequest[];
   /** A note asks for a turn. The next step reads the note, whatever starts that step. */
   wake?: Wake;
   turn?: Turn;

@@ -86,6 +86,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     forks,
     urgent,
     awaitedAgents,
+    recentRequests,
   } = data;
   const known = withoutUndefined({
     contextWish,
@@ -99,6 +100,7 @@ export function carryConversation(data: ConversationData): CarriedConversation {
     serviceUrl,
     sandboxHost,
     forks,
+    recentRequests,
   });
   const kept = { queue, recentMessages, turnsUsed, tokensUsed, workedMs, sandboxTier, allowedTools, extraTurns, extraTokens, extraWallTimeMs };
   return copy({

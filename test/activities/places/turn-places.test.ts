@@ -130,3 +130,16 @@ test('a later attempt does not wait for its place in another step: an earlier on
   const away = failure('POSTGRES_UNAVAILABLE', { problem: 'gone' });
   await expect(callIn(() => Promise.reject(away), args, { attempt: 2 })).rejects.toBe(away);
 });
+
+test('a place is asked for with the number of the activity in the run of its workflow, so that a late attempt is known as such', async () => {
+  const asked: unknown[] = [];
+  const ask: TurnPlaceDesk['ask'] = async (_, by) => {
+    asked.push(by);
+    return { outcome: 'counted' };
+  };
+  const workflowExecution = { workflowId: 'conv_1', runId: 'run_1' };
+  const call = inPlace(async () => ANSWERED, { desk: { ask }, store: { transcript: { answerOf: async () => undefined } }, log: silentLog });
+  const environment = (activityId: string) => new MockActivityEnvironment({ activityId, workflowExecution }, { logger: new DefaultLogger('ERROR') });
+  for (const activityId of ['12', 'named']) await environment(activityId).run(call, args);
+  expect(asked).toEqual([{ run: 'run_1', number: 12 }, undefined]);
+});

@@ -1,7 +1,7 @@
 import { IncomingMessage, type IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
 import { keyInProtocol } from '../../../src/api/auth/key-in-protocol.ts';
-import { headersForGuest } from '../../../src/api/ports/guest-headers.ts';
+import { headersForGuest, headersOfGuest } from '../../../src/api/ports/guest-headers.ts';
 import { pathPlace } from '../../../src/api/ports/place.ts';
 
 const place = pathPlace('/v1/conversations/conv_1/ports/3000', { isSecure: true, isSecret: false });
@@ -24,4 +24,21 @@ test('a key that a page sends as the name of a protocol does not reach the guest
 test('protocols of the guest pass as they are', () => {
   expect(offered('chat.v2, chat.v1')).toBe('chat.v2, chat.v1');
   expect(offered('bearer.of-the-guest')).toBe('bearer.of-the-guest');
+});
+
+test('an answer without content says no length of one: a proxy could take what follows for it', () => {
+  const answered = (statusCode: number) => {
+    const rawHeaders = ['Content-Length', '5'];
+    const answer = Object.assign(new IncomingMessage(new Socket()), { statusCode, headers: { 'content-length': '5' }, rawHeaders });
+    return headersOfGuest(answer, 3000, place)['content-length'];
+  };
+  expect([answered(200), answered(204)]).toEqual(['5', undefined]);
+});
+
+test('a guest does not speak for the service', () => {
+  const rawHeaders = ['X-Longshore-Error', 'UNAUTHENTICATED', 'X-Own', 'yes'];
+  const answer = Object.assign(new IncomingMessage(new Socket()), { statusCode: 401, headers: {}, rawHeaders });
+  const headers = Object.fromEntries(Object.entries(headersOfGuest(answer, 3000, place)).map(([name, value]) => [name.toLowerCase(), value]));
+  expect(headers).toHaveProperty('x-own');
+  expect(headers).not.toHaveProperty('x-longshore-error');
 });

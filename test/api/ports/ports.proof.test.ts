@@ -48,6 +48,14 @@ test('requests of all methods reach a server in a sandbox, with their bodies, an
   expect([head.status, Number(head.headers.get('content-length')) > 0, await head.text()]).toEqual([200, true, '']);
 });
 
+test('a request that names its address as a whole reaches the path in it', async () => {
+  const { hostname, port } = new URL(service.server.url);
+  const path = `${service.server.url}/v1/conversations/${service.id}/ports/${PORT}/deep/path?x=1`;
+  const sent = request({ hostname, port, path, headers: await service.key(['ports:connect'], 'north') }).end();
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  expect(JSON.parse(await text(answer))).toMatchObject({ path: '/deep/path?x=1' });
+});
+
 test('a server of the standard library of Python is reached; a big answer comes whole', async () => {
   const bytes = randomBytes(20_000_000);
   await service.ask('/files/www/big.bin', { method: 'PUT', body: bytes });

@@ -95,6 +95,24 @@ test('input is sent while a command runs', async () => {
   expect((await send('three\n')).status).toBe(409);
 }, 60_000);
 
+test('who follows the output of a command, and who waits for its end, has one of the streams of the key', async () => {
+  const own = { ...(await service.key(['sandbox:exec'], 'north')), 'content-type': 'application/json' };
+  const [, key = ''] = /lsk_([^_]+)_/.exec(own.authorization) ?? [];
+  await service.installation.longshore.limits.set({ key, streams: 1 });
+  const { command } = await start({ command: 'sleep 1000' });
+  const leaving = new AbortController();
+  const output = () => service.ask(`/commands/${command.execId}/output`, { headers: own, signal: leaving.signal });
+  const first = await output();
+  expect([first.status, (await output()).status]).toEqual([200, 429]);
+  expect(await start({ command: 'touch waited' }, own, '?wait=30')).toMatchObject({ status: 429, code: 'STREAM_LIMIT' });
+  expect((await service.ask('/files/waited')).status).toBe(404);
+  expect((await start({ command: 'true' }, own)).status).toBe(202);
+  leaving.abort();
+  await first.text().catch(() => undefined);
+  await until(async () => (await start({ command: 'true' }, own, '?wait=30')).status === 201, 'room for one that waits');
+  await post(`/${command.execId}/kill`, {});
+}, 60_000);
+
 test('a key without the scope for commands starts none, and sees none', async () => {
   const headers = { ...(await service.key(['files:write', 'files:read', 'conversations:write'], 'north')), 'content-type': 'application/json' };
   expect((await post('', { command: 'true' }, headers)).status).toBe(403);

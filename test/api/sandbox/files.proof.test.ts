@@ -67,6 +67,32 @@ test('ranges give a part, also to one that continues a download', async () => {
   expect(await part('bytes=7-', { 'if-range': etag })).toEqual([200, null, 'abcdefghij']);
 });
 
+test('what is no file, or cannot be read, is not taken for an empty one; a file of the kernel has what it has', async () => {
+  const body = JSON.stringify({ command: 'mkfifo pipe; touch closed; chmod 000 closed; ln -s /proc/cpuinfo linked' });
+  const made = await service.ask('/commands?wait=30', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  expect(await made.json()).toMatchObject({ result: { exitCode: 0 } });
+  for (const path of ['pipe', '%2Fdev/zero', 'closed']) expect(await problemOf(await ask(path))).toEqual([400, 'FILE_FAILED']);
+  const kernel = await ask('%2Fproc/cpuinfo');
+  const text = await kernel.text();
+  expect([kernel.status, Number(kernel.headers.get('content-length')), text]).toEqual([200, text.length, expect.stringContaining('processor')]);
+  expect(await (await ask('linked')).text()).toContain('processor');
+  expect((await ask('%2Fproc/cpuinfo', { headers: { range: 'bytes=0-3' } })).status).toBe(200);
+});
+
+test('who downloads many files at the same time and reads none is refused further ones, until some have ended', async () => {
+  expect((await put('long', new Uint8Array(30_000_000))).status).toBe(200);
+  const leaving = new AbortController();
+  const download = () => ask('long', { signal: leaving.signal });
+  const answers = await Promise.all(Array.from({ length: 101 }, download));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(100);
+  const refused = answers.find(({ status }) => status !== 200);
+  expect(await problemOf(refused!)).toEqual([429, 'DOWNLOAD_LIMIT']);
+  expect((await ask('long?info')).status).toBe(200);
+  leaving.abort();
+  await Promise.allSettled(answers.map((answer) => answer.text()));
+  await until(async () => (await (await ask('digits')).text()) === 'abcdefghij', 'there is room again');
+}, 120_000);
+
 test('directories are made, listed, renamed and removed', async () => {
   const post = (path: string, body: object) => ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   expect(await (await post('tree/leaf', { action: 'createDirectory' })).json()).toMatchObject({ type: 'directory' });

@@ -1,15 +1,16 @@
 import { PassThrough } from 'node:stream';
 import type { Chat } from '../../../src/client.ts';
 import { runChatSession } from '../../../src/cli/conversations/chat-session.ts';
-import type { Cli } from '../../../src/cli/output/cli.ts';
+import { EXIT, type Cli } from '../../../src/cli/output/cli.ts';
 import { createOutput } from '../../../src/cli/output/terminal.ts';
 import type { ConversationEvent, EventType } from '../../../src/contracts/events.ts';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { until } from '../../activities/fakes.ts';
 
 /** A chat at a terminal whose events are given one by one; `refuse` fails what is answered. */
-function startSession(refuse: () => Error | undefined = () => undefined) {
-  const [out, err, input] = [new PassThrough(), new PassThrough(), Object.assign(new PassThrough(), { isTTY: true })];
+function startSession(refuse: () => Error | undefined = () => undefined, isTTY = true) {
+  const [out, err, input] = [new PassThrough(), new PassThrough(), Object.assign(new PassThrough(), { isTTY })];
+  const listeners = new Set<() => void>();
   let text = '';
   for (const stream of [out, err]) stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   const done: unknown[] = [];
@@ -27,6 +28,7 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
       if (refusal) throw refusal;
       done.push({ callId, answer });
     },
+    pause: async () => void done.push('paused'),
     async *events() {
       for (;;) {
         const next = waiting.shift();
@@ -37,11 +39,16 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
       }
     },
   } as unknown as Chat;
-  const cli = { out: createOutput(out), err: createOutput(err), in: input } as unknown as Cli;
+  const onInterrupt = (listener: () => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  const cli = { out: createOutput(out), err: createOutput(err), in: input, onInterrupt } as unknown as Cli;
   const ended = runChatSession(cli, chat);
   return {
     input,
     done,
+    listeners,
     ended,
     said: () => text,
     write: (line: string) => input.write(`${line}\r`),
@@ -63,6 +70,20 @@ function startSession(refuse: () => Error | undefined = () => undefined) {
     },
   };
 }
+
+test('Ctrl-C pauses a chat whose input is no terminal, as the first line says', async () => {
+  const session = startSession(undefined, false);
+  session.happen('turn.started');
+  await session.sees('Ctrl-C pauses');
+  session.input.end('Hi\n');
+  await until(() => session.done.length === 1);
+  session.listeners.forEach((listener) => listener());
+  await session.sees('Pausing when the running step is done.');
+  expect(session.done).toEqual([{ sent: 'Hi' }, 'paused']);
+  session.happen('conversation.paused');
+  await session.close();
+  expect([await session.ended, session.listeners.size]).toEqual([EXIT.paused, 0]);
+});
 
 test.each([
   ['y', 'allow-once'],

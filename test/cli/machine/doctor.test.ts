@@ -7,7 +7,8 @@ describe('the doctor', () => {
   test('on a machine that runs these tests nothing is missing', async () => {
     const lines = await runDoctor(config);
     expect(lines.filter((line) => line.ok === 'missing')).toEqual([]);
-    expect(lines.map((line) => line.name)).toEqual([
+    // Of the kernel's limits it is said only where they are low.
+    expect(lines.map((line) => line.name).filter((name) => name !== 'Kernel limits')).toEqual([
       'Node',
       'Docker engine',
       'Runtimes',

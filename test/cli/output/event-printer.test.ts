@@ -25,3 +25,8 @@ test('an answer that broke off is said to be repeated, once, and not in the next
     'Hel\n(the answer of the model was interrupted; it is repeated)\nHello. And',
   );
 });
+
+test('what an attempt says that was given up is not shown beside the next one', () => {
+  const late = [delta('Lat', 1), { ...started(1), attempt: 1 }, delta('e.', 1)];
+  expect(printed([started(1), { ...started(2), attempt: 2 }, delta('Hel', 2), ...late, delta('lo.', 2)])).toContain('\nHello.');
+});

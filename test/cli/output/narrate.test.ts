@@ -36,3 +36,11 @@ test('a turn that waits says for what, without what a terminal would obey', () =
   expect(waiting({ limit: 'installation', running: 9, allowed: 9 })).toEqual(line('9 of 9 running turns of the installation'));
   expect(waiting({ limit: 'tenant', name: '\u001B[2J', running: 1, allowed: 1 })).toEqual(line('1 of 1 running turns of tenant \\u001b[2J'));
 });
+
+test('output that two workers have told is shown once', () => {
+  const narrate = createNarration();
+  const output = (offset: number, text: string) =>
+    narrate({ ...event({ callId: 'call_1', stream: 'stdout', offset, bytes: text.length, text }), type: 'tool.output' } as ConversationEvent);
+  const shown = [output(0, 'one\n'), output(4, 'two\n'), output(0, 'one\ntwo\n'), output(8, 'three\n')].flat();
+  expect(shown.map(({ text }) => text)).toEqual(['  │ one', '  │ two', '  │ three']);
+});

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import * as fc from 'fast-check';
 import { createEventPrinter } from '../../../src/cli/output/event-printer.ts';
 import { printJson, printLine, type Cli } from '../../../src/cli/output/cli.ts';
@@ -112,4 +112,26 @@ test('a very long line is cut and says so', () => {
   const { cli, shown } = terminal();
   printLine(cli, `${'x'.repeat(20_005)}\nend`);
   expect(shown()).toBe(`${'x'.repeat(20_000)} …cut, 5 more characters in this line\nend\n`);
+});
+
+test.each(['never', 'always'] as const)('many chunks for a slow reader wait together, in order (%s)', async (escape) => {
+  const stream = new PassThrough({ highWaterMark: 1 });
+  const writer = createOutput(stream).program(escape);
+  const numbers = Array.from({ length: 40 }, (_, number) => `${number}\n`);
+  const written = Promise.all(numbers.map((line) => writer.put(Buffer.from(line))));
+  // Node.js warns of a leak from the eleventh on.
+  for (const name of ['drain', 'finish', 'close', 'error', 'end']) expect([name, stream.listenerCount(name) < 5]).toEqual([name, true]);
+  let text = '';
+  stream.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+  await written;
+  await writer.end();
+  expect(text).toBe(numbers.join(''));
+});
+
+test('a stream that fails at each write, as one without a reader does, keeps no listeners', async () => {
+  const stream = new Writable({ highWaterMark: 1, autoDestroy: false, write: (_chunk, _encoding, done) => setImmediate(done, new Error('EPIPE')) });
+  stream.on('error', () => undefined);
+  const writer = createOutput(stream).program('never');
+  for (let count = 0; count < 20; count += 1) await writer.put(Buffer.from('x'));
+  for (const name of ['drain', 'finish', 'close', 'error', 'end']) expect([name, stream.listenerCount(name) < 5]).toEqual([name, true]);
 });

@@ -4,6 +4,7 @@ import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runCommand } from '../../../src/platform/run-command.ts';
 import { DIALECTS } from '../../../src/plugins/dialects/dialects.ts';
+import { openPlugin } from '../../../src/plugins/testing/testing.ts';
 import { installAgents, until, type Installation } from '../../e2e/support.ts';
 import { runLine } from '../support.ts';
 
@@ -57,6 +58,30 @@ test.each(DIALECTS.map(({ name }) => name))('a new plugin of the dialect %s is w
   // The report that Node.js gives by itself differs from one version to the next.
   const tested = await runCommand(process.execPath, ['--import', loader, '--test-reporter=tap', ...args]);
   expect({ code: tested.code, out: tested.stdout }).toMatchObject({ code: 0, out: expect.stringMatching(/# pass [1-9]\d*\n# fail 0/) as string });
+});
+
+test.each(['shell', 'plan'])('a plugin with the id of a built-in one, %s, is not made, and a check of one says what is wrong', async (id) => {
+  const refused = await runLine(undefined, ['plugins', 'new', 'longshore', id, '--directory', directory]);
+  expect(refused).toEqual({ code: 2, out: '', err: `name: "${id}" is the id of a built-in plugin. Take another name\n` });
+  const taken = join(directory, `taken-${id}`);
+  await mkdir(taken);
+  await writeFile(join(taken, 'index.ts'), `import { definePlugin } from 'longshore/plugins';\nexport default definePlugin({ id: '${id}', tools: [] });\n`);
+  const checked = await runLine(undefined, ['plugins', 'check', taken]);
+  expect(checked).toMatchObject({ code: 1, out: expect.stringContaining(`\nproblem: Two plugins provide "${id}": a built-in plugin and ${taken}.`) as string });
+});
+
+test('a check of a directory that does not exist tells no path of an agent that there is none', async () => {
+  const { code, err } = await runLine(undefined, ['plugins', 'check', join(directory, 'nowhere')]);
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: `Plugin "${join(directory, 'nowhere')}": there is no directory ${join(directory, 'nowhere')}. Correct the path; in the file of an agent it is relative to that file\n`,
+  });
+});
+
+test('a new plugin loses no words that are counted at the same time', async () => {
+  await using plugin = await openPlugin(join(directory, 'words'));
+  const counted = await Promise.all(Array.from({ length: 10 }, () => plugin.call('count', { text: 'one two' })));
+  expect(Math.max(...counted.map((value) => (value as { total: number }).total))).toBe(20);
 });
 
 test('what new writes passes the strict compiler', async () => {
@@ -127,6 +152,10 @@ test('ls and show tell how the workers have their plugins', async () => {
     code: 2,
     err: expect.stringContaining('No plugin "nothing" is known to the workers. Known: ') as string,
   });
+});
+
+test('webhooks asks for no address of a plugin that has none', async () => {
+  expect(await line('webhooks', 'words')).toEqual({ code: 0, out: 'No worker reports a webhook of words.\n', err: '' });
 });
 
 test('a running worker follows what is configured, disabled and enabled', async () => {

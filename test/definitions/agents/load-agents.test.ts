@@ -257,16 +257,6 @@ test('an error never shows a value from the environment', async () => {
   expect(message).not.toContain('secret value');
 });
 
-test('a module with an agent as its default export is an agent file too', async () => {
-  const agent = { id: 'coded', model: 'a/b', tools: [], budget: {} };
-  await write('coded.mjs', `export default ${JSON.stringify(agent)};`);
-  expect((await loadAgents(directory)).get('coded')).toEqual(agent);
-  await write('other.mjs', 'export const agent = 1;');
-  await expect(loadAgents(directory)).rejects.toThrow(
-    'other.mjs: (the whole file): has no agent as its default export. Write: export default defineAgent({ … })',
-  );
-});
-
 test('two files with one id are refused, naming both', async () => {
   await write('a.yaml', 'id: same\nmodel: a/b\n');
   await write('b.yml', 'id: same\nmodel: a/b\n');

@@ -42,3 +42,23 @@ test('when one file cannot be written, those before it are as they were', async 
   ).rejects.toThrow('/proc');
   expect(await readFile(path, 'utf8')).toBe('old');
 });
+
+test('of two changes at the same time of what both have read, one is refused', async () => {
+  const path = join(directory, 'a.yaml');
+  await writeFile(path, 'old');
+  const file = await fileAt(path);
+  const outcomes = await Promise.allSettled(['one', 'two'].map((text) => writeAgentFiles([{ file, text }])));
+  const written = outcomes.flatMap(({ status }, index) => (status === 'fulfilled' ? [['one', 'two'][index]] : []));
+  expect(written).toEqual([await readFile(path, 'utf8')]);
+  expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+    reason: { code: 'INVALID_ARGUMENT', message: `${path}: it was changed by another program meanwhile. Try again` },
+  });
+});
+
+test('a file that is gone is refused', async () => {
+  const path = join(directory, 'a.yaml');
+  await writeFile(path, 'old');
+  const file = await fileAt(path);
+  await rm(path);
+  await expect(writeAgentFiles([{ file, text: 'new' }])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+});

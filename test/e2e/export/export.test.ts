@@ -97,7 +97,7 @@ test('is written to a file by the command line, and without files it does not to
   expect(await runLine(installation.longshore, ['export', chat.id, '--out', nowhere])).toEqual({
     code: 2,
     out: '',
-    err: `--out: ${nowhere} cannot be written (no such file or directory). Name a file in a directory that you can write to\n`,
+    err: `--out: ${nowhere} cannot be written (no such file or directory). Name a file in a directory that you can write to, or give --out - for a program\n`,
   });
   const talker = await installation.longshore.start({ agent: 'talker', user: 'user-1', message: 'Hi.' });
   await talker.reply();

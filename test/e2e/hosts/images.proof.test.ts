@@ -1,22 +1,17 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { builtCommandLine } from '../../support/built-programs.ts';
 import { ownTemplates } from '../../support/own-templates.ts';
 import { runLine } from '../../cli/support.ts';
 import { installAgents, resultsOf, until, type Installation } from '../support.ts';
-import { LOST, missing, secondEngine, testWithTwoEngines, titled } from './second-engine.ts';
+import { LOST, missing, secondEngine, serverOfBuilds, testWithTwoEngines, titled } from './second-engine.ts';
 
 const run = promisify(execFile);
 
 /** What a build of the template asks for: it is counted, and may fail. */
 const asked = { count: 0, status: 200 };
-const server = createServer((_request, response) => {
-  asked.count += 1;
-  response.writeHead(asked.status).end();
-});
 
+let server: Awaited<ReturnType<typeof serverOfBuilds>>;
 let engine: Awaited<ReturnType<typeof secondEngine>>;
 let installation: Installation;
 let templates: AsyncDisposable;
@@ -36,11 +31,14 @@ async function converse() {
 describe('two hosts with an engine each, and a template whose builds are counted', () => {
   beforeAll(async () => {
     if (missing !== undefined) return;
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // A build uses the network of its host.
-    const ask = `python3 -c "import urllib.request as r; r.urlopen('http://127.0.0.1:${(server.address() as AddressInfo).port}')"`;
+    server = await serverOfBuilds((_request, response) => {
+      asked.count += 1;
+      response.writeHead(asked.status).end();
+    });
+    const ask = `python3 -c "import urllib.request as r; r.urlopen('${server.url}')"`;
     templates = await ownTemplates({ counted: JSON.stringify({ memoryMb: 200, pool: 1, setup: [ask, 'echo built > /home/user/of-image'] }) });
     engine = await secondEngine();
+    await server.reachableFrom(engine.processId());
     installation = await installAgents({
       counted: { sandbox: { template: 'counted' }, steps: [{ call: 'shell:run', with: { command: 'cat of-image' } }, { say: 'Done.' }] },
     });
@@ -50,7 +48,7 @@ describe('two hosts with an engine each, and a template whose builds are counted
     await installation[Symbol.asyncDispose]();
     await engine[Symbol.asyncDispose]();
     await templates[Symbol.asyncDispose]();
-    await new Promise((resolve) => server.close(resolve));
+    await server[Symbol.asyncDispose]();
   });
 
   testWithTwoEngines(

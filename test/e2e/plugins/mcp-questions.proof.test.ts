@@ -198,10 +198,10 @@ test('the result of a call outside the sandbox is unknown when its worker died w
   await replaceWorker();
   expect(await chat.reply()).toBe('Lost.');
   expect(await answerOf(chat)).toBe(
-    'The worker that ran this call died, stopped answering, or could not store the result; it is not known whether the call took effect. It was not run again.',
+    'It is not known whether this call took effect: an earlier attempt at it was stored, and how far that came is not known: its worker died or was stopped, or the answer of Postgres to it was lost\nCheck the current state before you repeat it.',
   );
   expect((await chat.status()).pendingApprovals).toEqual([]);
-  expect((await installation.store.toolCalls.get(callId))?.content).toEqual([{ type: 'text', text: 'The question was withdrawn before an answer.' }]);
+  expect((await installation.store.toolCalls.get(callId))?.content).toEqual([{ type: 'text', text: 'What asked for this call has ended; it was not run.' }]);
   await chat.close();
 }, 120_000);
 

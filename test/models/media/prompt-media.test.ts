@@ -10,6 +10,8 @@ const image = (digit: string, bytes = 3): StoredMedia => ({ type: 'image', media
 const file = (mediaType: string, bytes: number): StoredMedia => ({ type: 'file', mediaType, name: 'it.txt', blob: blob('f'), bytes });
 const save = { tool: 'attachments:save', name: 'attachments_save', description: '', parameters: {} };
 const DATA = Buffer.from('abc');
+const base64 = (given: string | number[]) => Buffer.from(given as string).toString('base64');
+const PNG = base64([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 function entries(...contents: ContentPart[][]): StoredEntry[] {
   return contents.map((content, index) => ({ seq: index + 1, turnId: 'turn_1', at: '', entry: { role: 'user', content } }));
@@ -37,8 +39,8 @@ test('a model that does not see is told what is there, and how it gets it, if it
     text: '[Attached image "1.png": image/png, 3 bytes, id sha256:111111111111. This model does not see images. Write it into the sandbox with attachments_save and {"attachment": "sha256:111111111111", "path": "…"}.]',
   });
   expect(JSON.stringify(await shown(NOTHING, [image('1')], { tools: [] }))).not.toContain('sandbox');
-  expect(await shown(NOTHING, [{ type: 'image', mediaType: 'image/png', data: 'QUJD' }])).toEqual([
-    { type: 'text', text: '[image image/png] (This model does not see images.)' },
+  expect(await shown(NOTHING, [{ type: 'image', mediaType: 'image/png', data: PNG }])).toEqual([
+    { type: 'text', text: '[Attached image: image/png, 8 bytes. This model does not see images.]' },
   ]);
   expect(JSON.stringify(await shown(NOTHING, [file('application/pdf', 5)], { data: Buffer.from('%PDF\0') }))).toContain('no document that this model reads');
 });
@@ -55,6 +57,28 @@ test('text files are given as text, up to a size; what is left out is said', asy
   expect(await shown(ALL, [file('text/plain', 3)], { data: Buffer.from('a\0b') })).toMatchObject([
     { text: expect.stringContaining('It is no text') as string },
   ]);
+});
+
+test.each<[string, ContentPart, string]>([
+  ['a drawing', { type: 'image', mediaType: 'image/svg+xml', data: base64('<svg/>') }, 'text/plain, 6 bytes. Its text:]\n<svg/>\n[End of the file.]'],
+  ['nothing', { type: 'image', mediaType: 'image/png', data: '' }, 'text/plain, 0 bytes. Its text:]'],
+  ['what is no base 64', { type: 'image', mediaType: 'image/png', data: '!!!' }, 'text/plain, 0 bytes. Its text:]'],
+  ['other bytes', { type: 'image', mediaType: 'image/png', data: base64([1, 0, 2]) }, 'application/octet-stream, 3 bytes. It is no text, and no document'],
+  ['a table', { type: 'file', mediaType: 'text/csv', name: 'a.csv', data: base64('a,b') }, 'file "a.csv": text/csv, 3 bytes. Its text:]\na,b\n[End'],
+  ['a file of no type', { type: 'file', mediaType: '', name: '', data: base64('a,b') }, 'file "": text/plain, 3 bytes. Its text:]\na,b'],
+  ['a PDF that is none', { type: 'file', mediaType: 'application/pdf', name: 'a.pdf', data: base64('a') }, 'text/plain, 1 bytes. Its text:]\na\n'],
+])('of bytes in the transcript, a provider is given only what they are, whatever a tool calls them: %s', async (_what, part, told) => {
+  expect(await shown(ALL, [part])).toEqual([{ type: 'text', text: expect.stringContaining(told) as string }]);
+});
+
+test('small images and documents in the transcript are given as they are, with the type that they have', async () => {
+  const pdf = base64('%PDF-1.7');
+  expect(await shown(ALL, [{ type: 'image', mediaType: 'image/jpg', data: PNG }])).toEqual([{ type: 'image', mediaType: 'image/png', data: PNG }]);
+  expect(await shown(ALL, [{ type: 'file', mediaType: 'x', name: 'a.pdf', data: pdf }])).toEqual([
+    { type: 'file', mediaType: 'application/pdf', name: 'a.pdf', data: pdf },
+  ]);
+  const [told] = await shown(NOTHING, [{ type: 'file', mediaType: 'application/pdf', name: 'a.pdf', data: base64('%PDF-1.7\0') }]);
+  expect(told).toMatchObject({ text: expect.stringContaining('no document that this model reads') as string });
 });
 
 test('the newest are given, up to a number and a size', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack, type Header } from 'tar-stream';
+import { runCommand } from '../../../src/platform/run-command.ts';
 import { createTree } from '../../../src/plugins/add/bounded-tree.ts';
 import { copyDirectory } from '../../../src/plugins/add/copy-directory.ts';
 import { unpackTar } from '../../../src/plugins/add/unpack-tar.ts';
@@ -124,4 +125,20 @@ test('a file that is larger than what is left is not read', async () => {
   await mkdir(from);
   await writeFile(join(from, 'large'), Buffer.alloc(2 * 1024 * 1024));
   await expect(copyDirectory(from, treeOf({ entries: 3, bytes: 1024 * 1024 }), signal)).rejects.toThrow('it has more than 3 files or 1 MB');
+});
+
+test('a file that cannot be written is not taken for a damaged archive, nor for a wrong name', async () => {
+  const path = await tarOf([{ name: 'index.js' }, 'x'.repeat(1024 * 1024)]);
+  const modules = ['bounded-tree', 'unpack-tar'].map((name) => import.meta.resolve(`../../../src/plugins/add/${name}.ts`));
+  const program = `
+    const [{ createTree }, { unpackTar }] = await Promise.all(${JSON.stringify(modules)}.map((name) => import(name)));
+    const tree = createTree('words', ${JSON.stringify(join(directory, 'out'))});
+    await unpackTar(${JSON.stringify(path)}, tree, { gzip: false, strip: 0, signal: new AbortController().signal }).catch(({ message }) => console.log(message));`;
+  // The system lets this process write files of 512 KB.
+  const limited = ['-c', 'ulimit -f 1024; exec "$@"', 'sh', process.execPath, '--import', 'tsx', '--input-type=module', '--eval', program];
+  const { stdout, stderr } = await runCommand('sh', limited);
+  expect([stdout, stderr]).toEqual([
+    'Plugin "words": its "index.js" cannot be written (EFBIG: file too large, write). Make room for it, or correct what keeps it from being written\n',
+    '',
+  ]);
 });

@@ -10,6 +10,9 @@ test.each<[string, PluginOrigin, string]>([
   ['/srv/My plugin', { kind: 'directory', path: '/srv/My plugin' }, 'My-plugin'],
   ['https://git.example/acme/words.git', { kind: 'repository', url: 'https://git.example/acme/words.git' }, 'words'],
   ['https://git.example/words#v1.2.3', { kind: 'repository', url: 'https://git.example/words', ref: 'v1.2.3' }, 'words'],
+  ['https://git.example/words#@acme/words@1.2.3', { kind: 'repository', url: 'https://git.example/words', ref: '@acme/words@1.2.3' }, 'words'],
+  ['https://git.example/words#v1.2.3+build.5', { kind: 'repository', url: 'https://git.example/words', ref: 'v1.2.3+build.5' }, 'words'],
+  ['https://git.example/words#fix/#12-größe', { kind: 'repository', url: 'https://git.example/words', ref: 'fix/#12-größe' }, 'words'],
   ['file:///srv/node_modules#feature/x', { kind: 'repository', url: 'file:///srv/node_modules', ref: 'feature/x' }, 'plugin'],
 ])('%s', async (text, origin, name) => {
   const read = await readOrigin(text, process.cwd());
@@ -32,6 +35,12 @@ test.each([
   ['https://git.example/words#', 'has no branch, tag or commit behind its #'],
   ['https://git.example/words#--output=x', 'has no branch, tag or commit behind its #'],
   ['https://git.example/words#a:b', 'has no branch, tag or commit behind its #'],
+  ['https://git.example/words#+a', 'has no branch, tag or commit behind its #'],
+  ['https://git.example/words#^a', 'has no branch, tag or commit behind its #'],
+  ['https://git.example/words#a@{1}', 'has no branch, tag or commit behind its #'],
+  ['https://git.example/words#a*', 'has no branch, tag or commit behind its #'],
+  ['https://git.example/words#a b', 'has no branch, tag or commit behind its #'],
+  ['https://git.example/words#a\tb', 'has no branch, tag or commit behind its #'],
   ['https://git.example/words#a..b', 'has no branch, tag or commit behind its #'],
 ])('"%s" is refused', async (text, problem) => {
   await expect(readOrigin(text, process.cwd())).rejects.toMatchObject({

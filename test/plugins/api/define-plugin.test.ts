@@ -36,6 +36,13 @@ test('what only zod can check is refused when the tool runs, naming the path', a
   await expect(tool.execute({ count: 3 }, context)).rejects.toMatchObject({ code: 'TOOL_ARGUMENTS_INVALID', values: { problems: '/count: has to be even' } });
 });
 
+test('refinements and transforms of zod may be asynchronous', async () => {
+  const free = z.object({ name: z.string().refine(async (name) => name !== 'taken', 'is taken') });
+  const tool = defineTool({ id: 't', description: 'Takes a name', parameters: free, execute: async ({ name }) => name });
+  await expect(tool.execute({ name: 'new' }, context)).resolves.toBe('new');
+  await expect(tool.execute({ name: 'taken' }, context)).rejects.toThrow('/name: is taken');
+});
+
 test('zod parameters that JSON cannot say are refused, naming the tool and a way out', () => {
   const define = (): Tool => defineTool({ id: 'when', description: 'When', parameters: z.object({ at: z.date() }), execute: async () => 'done' });
   expect(define).toThrow(/Plugin of tool "when": its zod parameters have no JSON Schema .* z\.iso\.datetime/);

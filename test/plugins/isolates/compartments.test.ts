@@ -47,3 +47,11 @@ test('a compartment that is made while the configuration changes gets the new on
   await changed;
   expect([await run(plugin, 'read', {}, one), await run(plugin, 'read', {}, two)]).toEqual(['new', 'new']);
 });
+
+test('what timers of a plugin print without end does not fill the log of the worker', async () => {
+  const floods = `setTimeout(() => { for (let line = 0; line < 600; line += 1) console.log('flood ' + 'x'.repeat(3_900)); }, 5);`;
+  const plugin = await bench.load('flood', sourceOf('flood', { floods }));
+  await run(plugin, 'floods', {}, contextOf('conv-flood'));
+  await until(() => linesWith('until the minute is over, its lines are left out {"plugin":"flood"}') > 0);
+  expect(linesWith('flood xxx')).toBe(244);
+});

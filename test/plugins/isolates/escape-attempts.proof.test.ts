@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -133,12 +134,16 @@ onLinux('a worker that is killed leaves no container and no group', async () => 
 onLinux('what a process leaves of its groups is removed when it is gone, and what killed workers left by the next one', async () => {
   const fence = await probeFence();
   const mark = /longshore-plugins\/([^%]+)-%p/.exec(fence.command(script.path).join(' '))?.[1] ?? 'none';
-  const groups = async () => (await readdir('/sys/fs/cgroup/memory/longshore-plugins').catch(() => [])).filter((name) => name.startsWith(`${mark}-`));
+  // Control groups of the first generation have a hierarchy for each controller.
+  const isFirst = existsSync('/sys/fs/cgroup/memory/cgroup.procs');
+  const place = `/sys/fs/cgroup${isFirst ? '/memory' : ''}/longshore-plugins`;
+  const groups = async () =>
+    (await readdir(place, { withFileTypes: true })).filter((each) => each.isDirectory() && each.name.startsWith(`${mark}-`)).map(({ name }) => name);
   const made = startPluginProcess(fence, script);
   started.push(made);
   await made.ready;
   expect(await groups()).toEqual([`${mark}-${made.pid}`]);
-  expect(await readFile(`/sys/fs/cgroup/memory/longshore-plugins/${mark}-${made.pid}/memory.limit_in_bytes`, 'utf8')).toBe('335544320\n');
+  expect(await readFile(`${place}/${mark}-${made.pid}/memory.${isFirst ? 'limit_in_bytes' : 'max'}`, 'utf8')).toBe('335544320\n');
   made.kill('the test is over');
   await made.gone;
   expect(await groups()).toEqual([]);

@@ -40,6 +40,20 @@ test('a directory with an index file, one with a package.json and an installed p
   expect(plugins.map(({ id }) => id)).toEqual(['one', 'two', 'three']);
 });
 
+test('exports that are null do not count, as in Node', async () => {
+  await write('one/package.json', '{ "exports": null, "main": "main.mjs" }');
+  await write('one/main.mjs', source('one'));
+  const { plugins, problems } = await loadPlugins(['./one'], { directory, hostPlugins: ['./one'] });
+  expect([plugins.map(({ id }) => id), problems]).toEqual([['one'], []]);
+});
+
+test.each(['null', '[]', '"text"', '7'])('a package.json that is no object is an error that names it: %s', async (text) => {
+  await write('one/package.json', text);
+  await write('one/index.mjs', source('one'));
+  const { problems } = await loadPlugins(['./one'], { directory, hostPlugins: ['./one'] });
+  expect(problems.map(({ error }) => error.message)).toEqual([`Plugin "./one": ${join(directory, 'one/package.json')} is no JSON object. Correct that file`]);
+});
+
 test('a plugin is bundled with zod only where it uses it', async () => {
   const tool = (parameters: string) => `defineTool({ id: 'a', description: 'A', parameters: ${parameters}, execute: async () => 1 })`;
   const plugin = (parameters: string) => `export default definePlugin({ id: 'p', tools: [${tool(parameters)}] });`;

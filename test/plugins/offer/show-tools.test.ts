@@ -110,6 +110,25 @@ describe('what may be called in a conversation', () => {
     await expect(promptTexts({ registry, conversation, onProblem }, tools)).resolves.toEqual(['Weather is in Celsius.']);
   });
 
+  test('comes with texts of plugins for the instructions, of which one that is too long says what it lacks', async () => {
+    const found: string[] = [];
+    const long = registryOf({ id: 'long', tools: [echoTool('read', readOnly)], promptText: async () => `begin${'x'.repeat(5_000_000)}end` });
+    const tools = await availableTools({
+      registry: long,
+      agent: defineAgent({ id: 'a', model: 'openai/x', tools: ['long:*'] }),
+      conversation,
+      unattended: false,
+      onProblem,
+    });
+    const [text = ''] = await promptTexts(
+      { registry: long, conversation, onProblem: ({ id }, error) => void found.push(`${id}: ${(error as Error).message}`) },
+      tools,
+    );
+    expect(text).toMatch(/^beginx+ …cut, 4900008 more characters… x+end$/);
+    expect(text.length).toBeLessThan(100_100);
+    expect(found).toEqual(['long: its text for the instructions has 5000008 characters; the middle is left out, since more than 100000 are too many']);
+  });
+
   test('is in an unattended conversation only what reads and needs no approval', async () => {
     expect((await ask(true)).map(({ id }) => id)).toEqual(['notes:list', 'weather:lookup', 'tools:search']);
   });

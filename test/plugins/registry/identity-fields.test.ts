@@ -32,6 +32,8 @@ const registry = createRegistry([
     tools: [
       taking('any', { type: 'object' }),
       taking('more', { type: 'object', properties: { text }, additionalProperties: true }),
+      defineTool({ id: 'loose', description: 'Takes', parameters: z.looseObject({ text: z.string() }), execute: async (input) => input as JsonObject }),
+      taking('described', { type: 'object', properties: { text }, additionalProperties: { description: 'Anything else' } }),
       taking('closed', { type: 'object', properties: { text }, additionalProperties: false }),
       taking('named', { type: 'object', additionalProperties: text }),
     ],
@@ -71,7 +73,10 @@ test('what a model sends for them is dropped before the call is judged, hashed a
 
 test('a tool that takes whatever it is given is not given them by the model; one that says what it takes refuses them, or has them for data', async () => {
   const forged = { text: 'x', user_id: 'somebody else', streamId: 'conv_2' };
-  for (const tool of ['open:any', 'open:more']) expect(await judge(tool, forged)).toMatchObject({ accepted: [{ text: 'x' }], refusals: [] });
+  for (const tool of ['open:any', 'open:more', 'open:loose', 'open:described']) {
+    const { accepted, refusals } = await judge(tool, forged);
+    expect([tool, accepted, refusals]).toEqual([tool, [{ text: 'x' }], []]);
+  }
   expect((await judge('open:closed', forged)).refusals[0]?.text).toBe(
     'Arguments of open:closed are not valid: /user_id: not known (known: text); /streamId: not known (known: text). Correct them and call it again',
   );

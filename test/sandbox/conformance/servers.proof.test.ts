@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import type { SandboxServer, ServerRequestOptions } from '../../../src/sandbox/api/host-methods.ts';
 import type { MethodCall } from '../../../src/sandbox/api/methods.ts';
 import type { WorkerHandle } from '../../../src/sandbox/api/sandbox.ts';
@@ -78,8 +78,8 @@ describe.each(BACKENDS)('MCP servers in sandboxes of %s', (_name, open) => {
 
   test('a server asks the worker about its request; another worker that takes the request over gets the question, too', async () => {
     const asking: SandboxServer = { name: 'asking', command: 'python3', args: ['-u', 'asking.py'], env: {}, directory: 'asking' };
-    for (const module of ['__init__', 'questions', 'stdio']) {
-      await handle.writeFile(`asking/longshore_host/${module}.py`, await readFile(new URL(`${module}.py`, PROGRAMS)));
+    for (const module of (await readdir(PROGRAMS)).filter((file) => file.endsWith('.py'))) {
+      await handle.writeFile(`asking/longshore_host/${module}`, await readFile(new URL(module, PROGRAMS)));
     }
     await handle.writeFile('asking/asking.py', ASKING);
     const ask = (options: ServerRequestOptions) => handle.callServer(asking, { method: 'tools/call', params: {} }, { hasChannel: true, ...options });

@@ -124,6 +124,7 @@ test('headers that choose another host are refused, and ones that name the same 
     'Forwarded: for=1;host="elsewhere.test"',
     'X-Host: elsewhere.test',
     'X_Forwarded_Host: elsewhere.test',
+    'X.Forwarded.Host: elsewhere.test',
   ])
     expect(await proxy.speak(hosted([field]))).toContain('421 Misdirected Request');
   expect(await proxy.speak(request(['Host: elsewhere.test']))).toContain(`421 Misdirected Request (the connection is to ${on}, the request to another host)`);

@@ -35,6 +35,15 @@ const containers = async () =>
   );
 const idOf = (row: SandboxRow | undefined) => row?.sandboxId ?? 'none';
 
+test('a conversation whose agent has files for its sandbox takes a warm one: they are uploaded when it has it', async () => {
+  await using _kept = parts.sandboxes.keepWarm!([pool]);
+  const [warm] = await untilWarm(1);
+  const assets = [{ from: '/etc/hostname', to: '/home/user/name' }];
+  const { handle } = await parts.sandboxes.open(newConversation(), { ...OPTIONS, assets });
+  expect(handle.sandboxId).toBe(idOf(warm));
+  await parts.sandboxes.destroy(handle.sandboxId);
+});
+
 test('of two workers that want the one warm sandbox one gets it, the other makes its own, and the pool is filled again', async () => {
   const second = parts.another();
   await using _first = parts.sandboxes.keepWarm!([pool]);

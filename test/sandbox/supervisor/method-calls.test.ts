@@ -20,6 +20,7 @@ async function linesOf(run: typeof runPython, code: string): Promise<{ lines: st
   return { lines: stdout.text.trimEnd().split('\n'), calls };
 }
 
+const NO_CALL = 'which no call can carry; leave it out, or pass the path of a file';
 const NOT_JSON = 'TOOL_ARGUMENTS_INVALID board:post: the arguments are not JSON:';
 
 describe('Python', () => {
@@ -58,7 +59,7 @@ import datetime, math, pathlib
 from longshore import tools, InvalidArguments
 around = []
 around.append(around)
-values = [math.nan, {'a': [1.5, -math.inf]}, b'x', datetime.datetime(2026, 1, 2), {1}, pathlib.Path('a'), object(), 2**53, {'n': 10**400}, 'a\\ud800', around]
+values = [math.nan, {'a': [1.5, -math.inf]}, b'x', datetime.datetime(2026, 1, 2), {1}, pathlib.Path('a'), object(), 2**53, {'n': 10**400}, 'a\\ud800', 'a\\0', {'\\0': 1}, around]
 for value in values:
     try:
         tools.board.post(value)
@@ -77,6 +78,8 @@ for value in values:
       expect.stringMatching(/^: 9007199254740992 is beyond 9007199254740991, up to which whole numbers/),
       expect.stringMatching(/^\/n: 10{39} is beyond/),
       ': half a character at 1, which is no text',
+      `: a NUL character at 1, ${NO_CALL}`,
+      `: a NUL character at 0 of a name, ${NO_CALL}`,
       '/0: it contains itself',
     ]);
     expect(calls).toEqual([]);
@@ -156,7 +159,7 @@ for (const attempt of [() => nothing(), () => lookup('a', 1, 2), () => tools.add
       `
 const around = {};
 around.self = around;
-const values = [NaN, { a: [1.5, -Infinity] }, Buffer.from('x'), new Uint8Array(2), new Map(), new Set(), () => 1, [undefined], 10n, 2n ** 60n, Promise.resolve(1), around];
+const values = [NaN, { a: [1.5, -Infinity] }, Buffer.from('x'), new Uint8Array(2), new Map(), new Set(), () => 1, [undefined], 10n, 2n ** 60n, Promise.resolve(1), 'a\\ud800', 'a\\0', { '\\0': 1 }, around];
 for (const value of values) await tools.board.post({ value }).catch((error) => console.log(error.code, error.message));
 `,
     );
@@ -172,6 +175,9 @@ for (const value of values) await tools.board.post({ value }).catch((error) => c
       ': JSON has no BigInt; pass Number(it)',
       ': JSON has no BigInt; pass it as a text, since numbers beyond 2 ** 53 are not kept exactly',
       ': Promise is no JSON; await it first',
+      ': half a character at 1, which is no text',
+      `: a NUL character at 1, ${NO_CALL}`,
+      `: a NUL character at 0 of a name, ${NO_CALL}`,
       '/self: it contains itself',
     ]);
     expect(calls).toEqual([]);

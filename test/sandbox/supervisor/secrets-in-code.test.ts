@@ -42,3 +42,21 @@ test.each(LANGUAGES)(
     }
   },
 );
+
+const PART = /.{0,20}(?:p\S{1,2}ss|wör|ord-|4711|-shut|hut==).{0,20}/u;
+test.each([
+  ['python', 'import os; key = os.environ["KEY"]', 'raise ValueError(f"=={key}" * 60_000)', '"x" * 15_999_988 + key'],
+  ['javascript', 'const key = process.env.KEY;', 'throw new Error(`==${key}`.repeat(60_000))', '"x".repeat(15_999_988) + key'],
+] as const)('%s: where an error or a value is too long and is cut within a secret, no part of it is shown', async (language, begin, throws, returns) => {
+  const handle = createHandle(withSecrets(supervisor.connection, { KEY: SECRET }), supervisor.sandboxId);
+  const { error, truncated } = await handle.runCode(`${begin}\n${throws}`, { language });
+  expect(truncated).toBe(true);
+  for (const text of [error?.message ?? '', error?.traceback ?? '']) {
+    expect(text.length).toBeGreaterThan(900_000);
+    expect(PART.exec(text)?.[0]).toBeUndefined();
+  }
+  const [value] = (await handle.runCode(`${begin}\n${returns}`, { language })).values;
+  const text = value?.['text/plain'] as string;
+  expect(text.length).toBeGreaterThanOrEqual(16_000_000);
+  expect(PART.exec(text.slice(-1_000))?.[0]).toBeUndefined();
+});

@@ -85,7 +85,12 @@ test('what is given while the same is removed is there, or was given anew', asyn
   for (let round = 0; round < 10; round += 1) {
     const [old, young] = [await newConversation(store), await newConversation(store)];
     await store.media.keep(old, { data }, 'message');
-    const [kept] = await Promise.all([store.media.keep(young, { data }, 'message'), remove(old), store.media.sweep(), store.media.sweep()]);
+    const [kept] = await Promise.all([
+      store.media.keep(young, { data }, 'message'),
+      remove(old),
+      store.media.sweepAfter(undefined),
+      store.media.sweepAfter(undefined),
+    ]);
     expect(await store.media.read(young, kept.blob)).toEqual(data);
     await remove(young);
   }
@@ -98,6 +103,24 @@ test('what only results have goes with the details of calls, long after the end;
   await store.media.keep(id, text('both'), 'message');
   await store.conversations.close(id, {});
   expect(await store.conversations.compact(0, 10)).toBe(1);
-  expect(await store.media.sweep()).toBe(1);
+  expect(await store.media.sweepAfter(undefined)).toEqual({ removed: 1 });
   expect([await store.media.find(id, result.blob), await store.media.find(id, both.blob)]).toEqual([undefined, both]);
+});
+
+test('bytes that nothing uses are found page by page', async () => {
+  const [young, old] = [await newConversation(store), await newConversation(store)];
+  for (const text of ['a', 'b', 'c', 'd', 'e']) {
+    for (const id of text === 'c' ? [young, old] : [old]) await store.media.keep(id, { data: Buffer.from(`page ${text}`) }, 'result');
+  }
+  await store.conversations.close(old, {});
+  await store.conversations.compact(0, 10);
+  let removed = 0;
+  let pages = 0;
+  for (let page = await store.media.sweepAfter(undefined, 2); ; page = await store.media.sweepAfter(page.next, 2)) {
+    removed += page.removed;
+    pages += 1;
+    if (!page.next) break;
+  }
+  expect([removed, pages > 2]).toEqual([4, true]);
+  expect(await store.media.list(young)).toHaveLength(1);
 });

@@ -34,7 +34,7 @@ async function fill(tenantId: string): Promise<string> {
   const id = await newConversation(store, { tenantId });
   await store.webhooks.begin(webhookId, 'test');
   const { deliveryId = '' } = (await store.webhooks.next(webhookId, 'test', 1000))?.delivery ?? {};
-  await store.webhooks.delivered({ webhookId, deliveryId, tookMs: 1 }, 'delivered');
+  await store.webhooks.delivered({ webhookId, deliveryId, tookMs: 1 }, { url: 'https://a.example' });
   await store.messages.put(id, 'msg_1', 'Ahoy.');
   await store.transcript.append(id, 'turn_1', undefined, 'msg_1', { role: 'user', text: 'Ahoy.', messageId: 'msg_1' } as never);
   await newCall(store, id);

@@ -73,6 +73,9 @@ test('a host that is short of disk is named as such, and gets no work that any h
     { hostId: free, ...disk, freeBytes: 30, isShort: false },
     { hostId: short, ...disk },
   ]);
+  await store.fleet.noteDisk(short, { ...disk, freeBytes: 2 });
+  await store.fleet.noteDisk('never-heard-of', disk);
+  expect((await store.fleet.hosts(LOST_MS, short))[0]?.facts).toEqual({ version: '1', runtimes: ['runc'], memoryBytes: GIB, disk: { ...disk, freeBytes: 2 } });
   await store.hosts.announce({ workerId: one, hostId: short, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
   expect(await store.hosts.list()).toMatchObject([{ workerId: one }]);
   await store.hosts.announce({ workerId: other, hostId: free, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
@@ -119,9 +122,9 @@ test('work that any host may do, such as an import, is given to none that is bei
   await hosts({ [host]: GIB });
   await store.hosts.announce({ workerId, hostId: host, address: '127.0.0.1:1', fingerprint: 'f' }, LOST_MS);
   expect(await store.hosts.list()).toMatchObject([{ workerId }]);
-  expect(await store.hosts.list(undefined, ['gpu'])).toEqual([]);
+  expect(await store.hosts.list(undefined, { labels: ['gpu'] })).toEqual([]);
   await store.fleet.describe(host, { version: '1', runtimes: ['runc'], labels: ['gpu', 'zone=a'] });
-  expect(await store.hosts.list(undefined, ['gpu'])).toMatchObject([{ workerId }]);
+  expect(await store.hosts.list(undefined, { labels: ['gpu'] })).toMatchObject([{ workerId }]);
   await store.fleet.setDraining(host, true);
   expect(await store.hosts.list()).toEqual([]);
   expect(await store.hosts.list(host)).toMatchObject([{ workerId }]);
@@ -279,7 +282,8 @@ test('of any hosts, those that have what is needed: with a warm sandbox first, t
       await store.fleet.setDraining(hostId, isDraining);
     }
     for (const need of needs) {
-      const wanted = { sandboxId: newId('sbx'), ...withoutUndefined(need) };
+      const { warmOf, ...others } = need;
+      const wanted = { sandboxId: newId('sbx'), ...withoutUndefined(others), ...(warmOf !== undefined && { warmOf: ['none', warmOf] }) };
       expect(await store.fleet.candidates(wanted, LOST_MS)).toEqual(ranked(all, need));
     }
   });

@@ -8,7 +8,8 @@ let store: Store;
 let url: string;
 useTestStore((opened) => ({ store, url } = opened));
 
-const AFTER_MS = 400;
+/** Longer than two statements take on a busy machine. */
+const AFTER_MS = 1_500;
 const names = () => ({ gone: `gone-${newId('sbx')}`, own: `own-${newId('sbx')}` });
 
 /** The first host is heard of once, the second one until it has been there for long enough to give up the first. */
@@ -37,7 +38,9 @@ test('a host that nobody has heard of is not lost, and neither is one that is he
   const by = { hostId: own, lostAfterMs: AFTER_MS };
   expect(await store.hosts.lostSince(gone, by)).toBeUndefined();
   await silent({ gone, own });
+  expect(await store.hosts.lost(by)).toContain(gone);
   expect(await store.hosts.lostSince(gone, { ...by, hostId: 'never-heard-of' })).toBeUndefined();
+  expect(await store.hosts.lost({ ...by, hostId: 'never-heard-of' })).toEqual([]);
   // From now on `own` is silent, too.
   await until(async () => (await store.hosts.lostSince(gone, by)) === undefined, 'the other host is silent as well');
   await store.hosts.beat(own, AFTER_MS);
@@ -45,6 +48,7 @@ test('a host that nobody has heard of is not lost, and neither is one that is he
   await silent({ gone, own });
   await store.hosts.beat(gone, AFTER_MS);
   expect(await store.hosts.lostSince(gone, by)).toBeUndefined();
+  expect(await store.hosts.lost(by)).not.toContain(gone);
 });
 
 test('a sandbox is taken over from a host that is lost, by one caller, and the log says why', async () => {

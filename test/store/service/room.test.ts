@@ -232,7 +232,7 @@ test('hosts say what they promise, what is left without warm sandboxes, and how 
   await store.pools.add({ sandboxId, hostId: full, containerName: 'c', volumeName: 'v', options: {} }, { key: `key-${full}`, slot: 1 });
   await stand(await newConversation(store), full);
   const [candidate] = (await store.fleet.candidates({ sandboxId: newId('sbx') }, LOST_MS)).filter(({ hostId }) => hostId === full);
-  expect(candidate).toEqual({ hostId: full, load: 2 / 64, allowedBytes: 3 * GIB, roomBytes: 2 * GIB });
+  expect(candidate).toEqual({ hostId: full, load: 2 / 64, allowedBytes: 3 * GIB, roomBytes: 2 * GIB, ahead: 1 });
   expect(await store.fleet.hosts(LOST_MS, full)).toMatchObject([{ reservedBytes: 2 * GIB, waiting: 1 }]);
 });
 

@@ -62,7 +62,7 @@ async function consume(webhookId: string, isOver: () => boolean): Promise<{ deli
     if (task?.delivery) {
       const { deliveryId, conversationId, seq } = task.delivery;
       taken.push({ deliveryId: Number(deliveryId), conversationId, seq });
-      await store.webhooks.delivered({ webhookId, deliveryId, tookMs: 1 }, 'delivered');
+      await store.webhooks.delivered({ webhookId, deliveryId, tookMs: 1 }, task);
     } else if (wasOver) return taken;
   }
 }

@@ -26,7 +26,7 @@ async function drain(webhookId: string): Promise<string[]> {
     if (!task?.delivery) return taken;
     const { deliveryId, seq, event } = task.delivery;
     taken.push(`${seq} ${event?.event.type}`);
-    await store.webhooks.delivered({ webhookId, deliveryId, tookMs: 1, status: 200 }, 'delivered');
+    await store.webhooks.delivered({ webhookId, deliveryId, tookMs: 1, status: 200 }, task);
   }
 }
 
@@ -184,4 +184,34 @@ test('the failure of an attempt neither delays nor disables an endpoint that was
   ]);
   expect(await store.webhooks.disable({ ...attempt, status: 410 }, await next(), 'it is gone')).toBe(true);
   expect(await store.webhooks.get(webhookId)).toMatchObject({ state: 'disabled', why: 'it is gone', failures: 2 });
+});
+
+test('a message that is under way while its endpoint gets another address is sent there, too; who took it at the old one says nothing about the new one', async () => {
+  const { webhookId, tenantId } = await newWebhook();
+  const conversationId = await newConversation(store, { tenantId });
+  await store.webhooks.begin(webhookId, 'test');
+  const before = (await store.webhooks.next(webhookId, 'test', 1000))!;
+  const attempt = { webhookId, deliveryId: before.delivery?.deliveryId ?? '', tookMs: 2 };
+  await store.webhooks.change(webhookId, { url: 'http://b.example' }, BY);
+  expect(await store.webhooks.failed({ ...attempt, problem: 'no answer' }, { url: 'http://b.example', failures: 0 }, 5_000)).toBe(true);
+  await store.webhooks.delivered(attempt, before);
+  expect(await store.webhooks.get(webhookId)).toMatchObject({ failures: 1, waiting: 1 });
+  const again = await store.webhooks.next(webhookId, 'test', 1000);
+  expect(again).toMatchObject({ url: 'http://b.example', delivery: { conversationId, seq: 1 } });
+  await store.webhooks.delivered(attempt, again!);
+  expect(await store.webhooks.get(webhookId)).toMatchObject({ failures: 0, waiting: 0 });
+  expect((await store.webhooks.attempts(webhookId, { limit: 5 })).map(({ outcome }) => outcome)).toEqual(['delivered', 'delivered', 'failed']);
+});
+
+test('an event that cannot be sent any more does not make a failing endpoint a healthy one', async () => {
+  const { webhookId, tenantId } = await newWebhook();
+  await newConversation(store, { tenantId });
+  await store.webhooks.begin(webhookId, 'test');
+  const task = (await store.webhooks.next(webhookId, 'test', 1000))!;
+  const attempt = { webhookId, deliveryId: task.delivery?.deliveryId ?? '', tookMs: 0, problem: 'it is gone' };
+  await store.webhooks.failed(attempt, task, 5_000);
+  const failing = await store.webhooks.get(webhookId);
+  await store.webhooks.dropped(attempt);
+  expect(await store.webhooks.get(webhookId)).toEqual({ ...failing, waiting: 0 });
+  expect((await store.webhooks.attempts(webhookId, { limit: 1 })).map(({ outcome }) => outcome)).toEqual(['dropped']);
 });

@@ -102,6 +102,27 @@ test('work for one place is done by one process at a time', async () => {
   await Promise.all([store, other, store].map((each) => each.signIns.tokens.inTurn(placeOf('ada'), work)));
 });
 
+test('renewals that wait for servers of others leave the locks of sandboxes alone', async () => {
+  let answer: () => void = () => undefined;
+  const answers = new Promise<void>((done) => (answer = done));
+  let begun = 0;
+  let isSecond: () => void = () => undefined;
+  const second = new Promise<void>((reached) => (isSecond = reached));
+  const waiting = ['a', 'b', 'c', 'd', 'e', 'f'].map((userId) =>
+    store.signIns.tokens.inTurn(placeOf(userId), async () => {
+      begun += 1;
+      if (begun === 2) isSecond();
+      await answers;
+    }),
+  );
+  await second;
+  expect(await store.sandboxes.hold(newId('sbx'), 'alone', async () => 'held')).toBe('held');
+  expect(begun).toBe(2);
+  answer();
+  await Promise.all(waiting);
+  expect(begun).toBe(6);
+});
+
 test('a state is good once, in time, and with its browser; the verifier is stored encrypted', async () => {
   const { signInId } = await waiting('ada');
   await store.signIns.setOut(signInId, way('state-1'));
@@ -112,6 +133,9 @@ test('a state is good once, in time, and with its browser; the verifier is store
   expect(await store.signIns.comeBack('state-2', 'browser')).toBeUndefined();
   await store.signIns.setOut(signInId, way('state-3'));
   const all = await Promise.all([store, other, store].map((each) => each.signIns.comeBack('state-3', 'browser')));
+  await store.signIns.setOut(signInId, { ...way('state-4'), client: { client_id: 'later', client_secret: 'canary-later' } });
+  expect(JSON.stringify(await sql('select * from mcp_sign_ins'))).not.toContain('canary-later');
+  expect(await store.signIns.comeBack('state-4', 'browser')).toMatchObject({ client: { client_id: 'later', client_secret: 'canary-later' } });
   expect(all.filter(Boolean)).toMatchObject([{ signIn: { signInId, secret: { client: 'canary-client' } }, verifier: 'canary-verifier' }]);
 });
 

@@ -1,9 +1,11 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Agent } from '../../../src/contracts/agent.ts';
 import { failure } from '../../../src/contracts/errors.ts';
 import type { StoredEntry, TranscriptEntry } from '../../../src/contracts/transcript.ts';
 import type { Usage } from '../../../src/contracts/usage.ts';
 import type { ModelAnswer, ModelRequest } from '../../../src/models/model.ts';
 import { askModel, usageOfCall, type AskParts } from '../../../src/tool-calls/ask/ask-model.ts';
+import { hostsOfQuestions, type Asking } from '../../../src/tool-calls/run/tool-context.ts';
 import { saidSoFar } from '../../../src/tool-calls/ask/said-so-far.ts';
 
 const QUESTION = { messages: [{ role: 'user' as const, text: 'The tide?' }], tools: [] };
@@ -15,6 +17,19 @@ const ANSWER: ModelAnswer = {
   ],
   usage: { inputTokens: 10, outputTokens: 5, costUsd: 0.5 },
 };
+
+test('questions of two runs of a turn are counted each, though Temporal numbers the activities of both from the beginning', async () => {
+  const ids = new Set<string>();
+  const store = { usage: { add: async ({ id }: { id: string }) => void ids.add(id), under: async () => ({ calls: 0 }) }, transcript: {} };
+  const models = { isPriced: () => true, get: () => ({ answer: async () => ANSWER }) };
+  const args = { conversationId: 'conv_1', turnId: 'turn_1', callId: 'call_1', modelLeft: {} };
+  const asking = { args, agent: { id: 'sailor', model: 'openai/harbour' }, models, store } as unknown as Asking;
+  for (const runId of ['run-1', 'run-2']) {
+    const environment = new MockActivityEnvironment({ activityId: '7', attempt: 1, workflowExecution: { workflowId: 'conv_1', runId } });
+    await environment.run(() => hostsOfQuestions(asking, new AbortController().signal)(1).askModel(QUESTION));
+  }
+  expect(ids.size).toBe(2);
+});
 
 /** A model that answers in turn, and what was counted. */
 function bench(modelLeft: AskParts['args']['modelLeft'], answers: (ModelAnswer | Error)[] = [], isPriced = true) {

@@ -5,7 +5,7 @@ import { newCall, newConversation, useTestStore } from '../../store/support.ts';
 let store: Store;
 useTestStore((opened) => ({ store } = opened));
 
-const NOT_RUN = 'The code that asked for this call has ended; it was not run.';
+const NOT_RUN = 'What asked for this call has ended; it was not run.';
 const CUT = 'Interrupted: the code that made this call ended before the call had a result.';
 
 /** A call whose code has made three: one that was not begun, one that runs, and one that has its result. Ids are the parent's with `m1` to `m3`. */

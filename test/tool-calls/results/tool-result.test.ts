@@ -54,6 +54,39 @@ test('long texts are cut to a common size, and the whole is kept where the model
     expect(resultTextOf([part])).toMatch(/^[ab]{8192}\n\[… 23616 bytes left out; the whole is in \/home\/user\/whole.txt …\]\n[ab]{8192}$/);
 });
 
+test('very many texts are cut as one, which is no longer than a few', async () => {
+  const image: ContentPart = { type: 'image', mediaType: 'image/png', data: 'AAAA' };
+  const many = [...Array.from({ length: 50_000 }, (_, index) => text(`${index}`)), image];
+  const [one, same, ...more] = await shorten(many, async () => undefined);
+  expect([same, more]).toEqual([image, []]);
+  expect(resultTextOf([one!])).toMatch(/^0\n1\n2\n[^]*\n\[… \d+ bytes left out; the whole was not kept …\]\n[^]*\n49999$/);
+  expect(Buffer.byteLength(resultTextOf([one!]))).toBeLessThan(33_000);
+});
+
+test('what a plugin adds to parts is not kept, and names are bounded: both would be in each prompt', () => {
+  const long = 'n'.repeat(100_000);
+  const given = [
+    { ...text('see'), extra: long },
+    { type: 'image', mediaType: long, data: 'AAAA', extra: long },
+    { type: 'file', mediaType: 'text/plain', name: long, data: 'AAAA' },
+  ];
+  const { content, isError } = toContent('a:b', { content: given });
+  expect(isError).toBe(false);
+  expect(content[0]).toEqual(text('see'));
+  expect(Object.keys(content[1]!)).toEqual(['type', 'mediaType', 'data']);
+  expect(JSON.stringify(content).length).toBeLessThan(1_000);
+});
+
+test('of very many parts, texts that follow each other are one; more images and files are none', () => {
+  const image: ContentPart = { type: 'image', mediaType: 'image/png', data: 'AAAA' };
+  const texts = Array.from({ length: 1_000 }, () => text('a'));
+  expect(toContent('a:b', { content: [...texts, image, ...texts] })).toEqual({
+    content: [text('a\n'.repeat(999) + 'a'), image, text('a\n'.repeat(999) + 'a')],
+    isError: false,
+  });
+  expect(resultTextOf(toContent('a:b', { content: Array.from({ length: 101 }, () => image) }).content)).toContain('101 content parts; at most 100');
+});
+
 test('short texts are left alone, and nothing is kept', async () => {
   const content = [text('short')];
   expect(await shorten(content, () => Promise.reject(new Error('kept')))).toBe(content);

@@ -210,7 +210,7 @@ function addStop(api: Api, parts: RouteParts): void {
     async (request, reply) => {
       const { conversationId, row } = await chatNamed(parts, request.caller, request.params.id, request.headers['x-longshore-user']);
       if (!row) throw failure('CONVERSATION_NOT_FOUND', { conversationId: request.params.id });
-      await parts.longshore.interrupt(conversationId);
+      await parts.longshoreFor(request).interrupt(conversationId);
       return reply.code(202).send({ accepted: true });
     },
   );

@@ -119,8 +119,13 @@ async function versionIn(
   place: string,
   { entries, digest, id, parent }: Adding & { digest: string; id: string },
 ): Promise<AddPlan['before']> {
-  if (!(await stat(place).catch(() => undefined))) return undefined;
+  const found = await stat(place).catch(() => undefined);
+  if (!found) return undefined;
   const shown = relative(process.cwd(), place);
+  if (!found.isDirectory()) {
+    const fix = 'Move it away, or give another --directory';
+    throw failure('INVALID_ARGUMENT', { what: 'source', problem: `${shown} exists, and is no directory`, fix });
+  }
   const present = await digestOf(place);
   const [source] = sourcesOfPlace(entries, place);
   if (present !== digest && source === undefined) {

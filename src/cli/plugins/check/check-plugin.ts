@@ -1,4 +1,6 @@
+import { failure } from '../../../contracts/errors.ts';
 import type { Plugin } from '../../../plugins/api/define-plugin.ts';
+import { BUILTIN_IDS } from '../../../plugins/builtin/builtin-plugins.ts';
 import { isPath, rootOf } from '../../../plugins/load/locate-plugin.ts';
 import { permissionsOf } from '../../../plugins/manager/permissions-of.ts';
 import { EXIT, printFact, printJson, type Cli } from '../../output/cli.ts';
@@ -10,10 +12,16 @@ export async function checkPlugin(cli: Cli, name: string, json: boolean): Promis
   await using loading = openPluginLoading(cli);
   // A name that looks like a path is a path; agents write it with ./ before it.
   const located = isPath(name) || name.startsWith('@') ? name : name.includes('/') ? `./${name}` : await pathOrPackage(name, directory);
-  const checked = await loading.load(located, directory);
+  const loaded = await loading.load(located, directory);
+  const checked = { ...loaded, problems: [...loaded.problems, ...loaded.plugins.flatMap(({ id }) => problemOfId(id, located))] };
   if (checked.problems.length > 0) cli.exitCode = EXIT.failed;
   if (json) return printJson(cli, { digest: checked.digest, plugins: describePlugins(checked), problems: checked.problems });
   printPlugins(cli, checked);
+}
+
+/** Workers refuse a plugin with the id of one that comes with Longshore. */
+function problemOfId(id: string, name: string): string[] {
+  return BUILTIN_IDS.includes(id) ? [failure('PLUGIN_COLLISION', { id, first: 'a built-in plugin', second: name }).message] : [];
 }
 
 async function pathOrPackage(name: string, directory: string): Promise<string> {

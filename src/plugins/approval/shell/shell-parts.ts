@@ -1,4 +1,15 @@
-import { forEachChild, type Assignment, type Command, type ParameterExpansionPart, type ParsedScript, type Redirection, type SyntaxNode } from 'unbash';
+import {
+  forEachChild,
+  type Assignment,
+  type Command,
+  type For,
+  type ParameterExpansionPart,
+  type ParsedScript,
+  type Redirection,
+  type Select,
+  type SyntaxNode,
+} from 'unbash';
+import { Evaluation } from './evaluation.ts';
 import { behindVariable } from './behind-options.ts';
 import { searchBehind } from './commands-behind.ts';
 import { parseCommand } from './parse-command.ts';
@@ -9,6 +20,8 @@ export interface ShellParts {
   parts: ShellPart[];
   /** The reasons why not everything that it runs is known. */
   unknown: string[];
+  /** Arithmetic in it may run what a text contains: the parts are not all that rules have to allow. */
+  runsTexts: boolean;
 }
 
 const MOST_NESTED = 5;
@@ -23,12 +36,15 @@ const HARMLESS = new Set(['/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']
 export function shellPartsOf(text: string): ShellParts {
   const search = new PartSearch(0, MOST_CHARACTERS);
   search.text(text);
-  return { parts: search.parts, unknown: search.unknown };
+  const { evaluates, isPutTogether, runsTexts } = search.evaluation;
+  const unknown = evaluates && isPutTogether ? [...search.unknown, 'what its arithmetic runs is only known when it runs'] : search.unknown;
+  return { parts: search.parts, unknown, runsTexts };
 }
 
 class PartSearch implements Search {
   readonly parts: ShellPart[] = [];
   readonly unknown: string[] = [];
+  readonly evaluation = new Evaluation();
   tailsAreSearched = false;
   private depth: number;
   private charactersLeft: number;
@@ -69,6 +85,7 @@ class PartSearch implements Search {
     const base = name.text.slice(name.text.lastIndexOf('/') + 1);
     const given = rest.map(({ text }) => text);
     const written = [...assignments, name.text, ...given].join(' ');
+    this.evaluation.command(base, given);
     const { isTransparent } = searchBehind(this, base, rest, redirects);
     const isSaidElsewhere = isTransparent && assignments.length === 0 && name.text === base;
     this.parts.push({
@@ -86,8 +103,10 @@ class PartSearch implements Search {
     this.tailsAreSearched = false;
     this.depth += 1;
     const visit = (node: SyntaxNode): void => {
+      this.evaluation.enter(node);
       this.node(node);
       forEachChild(node, visit);
+      this.evaluation.leave(node);
     };
     forEachChild(script, visit);
     this.depth -= 1;
@@ -97,22 +116,45 @@ class PartSearch implements Search {
   private node(node: SyntaxNode): void {
     if (node.type === 'Command') this.command(node);
     else if (node.type === 'Redirect') this.redirection(node);
+    else if (node.type === 'For' || node.type === 'Select') this.loop(node);
     else if (node.type === 'ArithmeticCommand') this.arithmetic(node.body);
     else if (node.type === 'ArithmeticExpansion') this.arithmetic(node.text.slice(3, -2));
     else if (node.type === 'ParameterExpansion') this.expansion(node);
-    else if (node.type === 'Word' && node.parts) this.joined(wordOf(node).text, node.parts.length);
-    else if ('value' in node && typeof node.value === 'string' && HIDDEN.test(node.value)) this.text(node.value, true);
+    else this.value(node);
+  }
+
+  private value(node: SyntaxNode): void {
+    if (node.type === 'Word' && node.parts) this.joined(wordOf(node).text, node.parts.length);
+    else if ('value' in node && typeof node.value === 'string' && HIDDEN.test(node.value)) this.hidden(node.value);
+  }
+
+  private hidden(text: string): void {
+    this.evaluation.hidden();
+    this.text(text, true);
   }
 
   /** `${X@P}` runs the substitutions in the value of X. */
-  private expansion({ operation }: ParameterExpansionPart): void {
+  private expansion({ parameter, operation }: ParameterExpansionPart): void {
+    if (operation?.type === 'Default' && operation.operator.endsWith('=')) this.setByShell(parameter, wordOf(operation.operand).text);
     if (operation?.type === 'Transform' && operation.operand?.value.includes('P'))
       this.unknown.push('what "@P" makes of a variable is only known when it runs');
   }
 
+  private loop({ name, wordlist = [] }: For | Select): void {
+    for (const word of wordlist) this.setByShell(wordOf(name).text, wordOf(word).text);
+  }
+
+  /** `for PATH in .` and `${IFS:=x}` set what the shell and other programs go by, as an assignment does. */
+  private setByShell(name: string, value: string): void {
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name)) return;
+    const text = `${name}=${value}`;
+    this.variable(text);
+    this.parts.push({ texts: withHomes([text]), written: text });
+  }
+
   /** A substitution that only the pieces of a word together make: `PS4='$''(rm x)'`. */
   private joined(text: string, pieces: number): void {
-    if (pieces > 1 && HIDDEN.test(text) && !text.includes(UNKNOWN)) this.text(text, true);
+    if (pieces > 1 && HIDDEN.test(text) && !text.includes(UNKNOWN)) this.hidden(text);
   }
 
   /** Text in `((…))` that is not arithmetic may be a subshell in a subshell. */

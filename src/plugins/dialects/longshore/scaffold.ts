@@ -19,9 +19,12 @@ export default definePlugin({
       resultSchema: z.object({ words: z.int(), total: z.int() }),
       async execute({ text }, { store, config }) {
         const words = text.split(/\\s+/).filter((word) => word.length >= Number(config.atLeast)).length;
-        const total = Number((await store.get('total')) ?? 0) + words;
-        await store.set('total', total);
-        return { words, total };
+        // Calls may count at the same time: the total is written only over the one that was read.
+        for (;;) {
+          const before = await store.entry('total');
+          const total = Number(before?.value ?? 0) + words;
+          if ((await store.set('total', total, { ifVersion: before?.version ?? 0 })) !== 'conflict') return { words, total };
+        }
       },
     }),
   ],

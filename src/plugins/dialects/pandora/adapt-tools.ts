@@ -144,7 +144,21 @@ function contextOf({ env, logger, signal }: ToolContext, names: string[] | undef
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  return value instanceof Error ? value.message : (JSON.stringify(value) ?? String(value));
+  if (value instanceof Error) return value.message;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return withoutJson(value);
+  }
+}
+
+/** A value that contains itself, a BigInt, or one with code of its own that fails: a log must not fail the call. */
+function withoutJson(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return 'something that has no text';
+  }
 }
 
 export function pick(env: Readonly<Record<string, string>>, names: string[] = []): Record<string, string> {

@@ -31,6 +31,8 @@ export interface EntriesOptions extends Pick<LocatedPlugin, 'name' | 'root' | 'i
 
 const own = (name: string) => fileURLToPath(new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url));
 const RESOLVE_TIMEOUT_MS = 10_000;
+/** Each group of entries has a process for each tenant. */
+const MOST_GROUPS = 16;
 
 /**
  * Loads the code of entries. Entries with the same permissions share a process. Entries with different permissions do not: they would share global names, and
@@ -43,6 +45,10 @@ export async function loadEntries(options: EntriesOptions, entries: Entry[]): Pr
   for (const entry of entries.filter(({ sandbox }) => sandbox === 'compartment')) {
     const key = keyOf(entry.permissions);
     groups.set(key, [...(groups.get(key) ?? []), entry]);
+  }
+  if (groups.size > MOST_GROUPS) {
+    const problem = `its entries have ${groups.size} different sets of permissions, each of which needs a process, and may have ${MOST_GROUPS}`;
+    throw pluginInvalid(options.name, problem, 'Give entries the same permissions');
   }
   const parts = open.length > 0 ? [await importEntries(options, open)] : [];
   for (const group of groups.values()) parts.push(await isolateEntries(options, group));

@@ -3,7 +3,7 @@ import './lockdown.ts';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Json, JsonObject } from '../../../contracts/json.ts';
 import { excessOf } from '../../../contracts/foreign-json.ts';
-import { createLineReader } from '../../../common/line-reader.ts';
+import { createLineReader } from '../../../common/lines/line-reader.ts';
 import { MAX_LINE_BYTES, MAX_TOLD, type CallTarget, type Description, type FromGuest, type ToGuest } from '../guest-protocol.ts';
 import { createCompartments, type Compartments, type Realm } from './compartments.ts';
 import { createCallContext, fetchThrough, type Line } from './call-context.ts';

@@ -59,9 +59,9 @@ export function valuesOf(fields: HeaderField[], name: string): string[] {
   return fields.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value);
 }
 
-/** The name of a header for a comparison: servers that pass headers to programs as variables do not distinguish "-" and "_". */
+/** The name of a header for a comparison: servers that pass headers to programs as variables write "_" for "-", and some for all that is no letter or digit. */
 export function alike(name: string): string {
-  return name.toLowerCase().replaceAll('_', '-');
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '-');
 }
 
 /** The words of list headers, in lower case. */

@@ -41,7 +41,10 @@ export interface Directories {
   removeVolume(volume: string): Promise<void>;
 }
 
-export function createDirectories(root: string): Directories {
+/** To remove something takes less time. Milliseconds. */
+const REMOVED_WITHIN_MS = 3_600_000;
+
+export function createDirectories(root: string, now = Date.now): Directories {
   const [containers, volumes, waste] = [join(root, 'containers'), join(root, 'volumes'), join(root, 'waste')];
   const place: Directories['place'] = async (container) => {
     const [name = ''] = container.split('@');
@@ -62,7 +65,10 @@ export function createDirectories(root: string): Directories {
       return { place: found, isNew: found.id === made.id };
     },
     places: async () => (await Promise.all((await names(containers)).map(place))).filter((found) => found !== undefined),
-    removePlace: ({ directory }) => removeWhole(directory, waste),
+    async removePlace({ directory }) {
+      await removeWhole(directory, waste);
+      await removeLeft(waste, now() - REMOVED_WITHIN_MS);
+    },
     started: ({ directory }) => readJson<Started>(join(directory, 'supervisor.json')),
     noteStart: ({ directory }, started) => writeWhole(join(directory, 'supervisor.json'), JSON.stringify(started)),
     volumeDirectory,
@@ -104,6 +110,15 @@ async function removeWhole(directory: string, waste: string): Promise<void> {
     throw error;
   }
   await removeTree(gone);
+}
+
+/** Removes what processes have left that were killed while they removed it. What cannot be removed now is left to the next call. */
+async function removeLeft(waste: string, beforeMs: number): Promise<void> {
+  for (const name of await names(waste)) {
+    const path = join(waste, name);
+    const facts = await stat(path).catch(() => undefined);
+    if (facts !== undefined && facts.ctimeMs < beforeMs) await removeTree(path).catch(() => undefined);
+  }
 }
 
 async function readJson<T>(file: string): Promise<T | undefined> {

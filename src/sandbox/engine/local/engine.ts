@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
-import type { Engine, OwnedThing } from '../engine.ts';
+import { failure } from '../../../contracts/errors.ts';
+import type { ContainerSpec, Created, Engine, OwnedThing } from '../engine.ts';
 import { fenceOf, LABEL } from '../labels.ts';
-import { createDirectories } from './directories.ts';
+import { createDirectories, type Directories } from './directories.ts';
 import { inspectPlace } from './inspect-place.ts';
 import { createMoves } from './moves.ts';
 import { openSupervisorStream } from './supervisor.ts';
@@ -17,11 +18,8 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     backend: 'local',
     ...createMoves({ directories, root, searchPath }),
     inspect: (container) => inspectPlace(directories, container),
-    create: async (spec) => (await directories.makePlace(spec)).place.id,
-    async createAttached(spec) {
-      const { place, isNew } = await directories.makePlace(spec);
-      return { id: place.id, isNew };
-    },
+    create: async (spec) => (await makeOwn(directories, spec)).id,
+    createAttached: (spec) => makeOwn(directories, spec),
     async openBridge(container) {
       const found = await directories.place(container);
       const started = found && (await directories.started(found));
@@ -45,6 +43,14 @@ export function createLocalEngine({ root, searchPath }: { root: string; searchPa
     volumeSizes: async () => new Map(),
     facts: async () => ({ id: 'local', runtimes: [], dataDirectory: root, seccomp: false }),
   };
+}
+
+/** As with Docker, a place with the name and other labels is not the sandbox's: it may be left from before the sandbox got a newer container. */
+async function makeOwn(directories: Directories, spec: Pick<ContainerSpec, 'name' | 'volumeName' | 'labels'>): Promise<Created> {
+  const { place, isNew } = await directories.makePlace(spec);
+  const isOurs = Object.entries(spec.labels).every(([label, value]) => place.labels[label] === value);
+  if (!isOurs) throw failure('DOCKER_FAILED', { action: `create ${spec.name}`, problem: 'the name is taken by processes that are not of this sandbox' });
+  return { id: place.id, isNew };
 }
 
 type Labelled = { name: string; labels: Record<string, string>; createdAtMs: number };

@@ -4,6 +4,7 @@ import { freeExec } from '../../../contracts/call-ids.ts';
 import type { ExecRecord, ExecSpec, WorkingConnection } from '../../protocol/supervisor-connection.ts';
 import type { SandboxServer, ServerAnswer, ServerRequest, ServerRequestOptions } from '../../api/host-methods.ts';
 import type { WorkerHandle } from '../../api/sandbox.ts';
+import type { Mask } from '../secrets/mask.ts';
 import { followCalls } from '../commands/follow-calls.ts';
 import { createServerReader } from './server-reader.ts';
 import { serverExec, serverOfExec } from './server-names.ts';
@@ -25,7 +26,11 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/;
  * A server is an exec that continues to run, so every worker can find it. A request is another exec, made once, journalled and re-attached like any command.
  * Its output is the answer.
  */
-export function createServerOperations(connection: WorkingConnection, sandboxId: string): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
+export function createServerOperations(
+  connection: WorkingConnection,
+  sandboxId: string,
+  mask?: Mask,
+): Pick<WorkerHandle, 'callServer' | 'serverMark' | 'endServers'> {
   /** What this handle has seen running, by the names of the servers. */
   const known = new Map<string, Seen>();
   return {
@@ -33,7 +38,7 @@ export function createServerOperations(connection: WorkingConnection, sandboxId:
       const execId = options.execId ?? freeExec();
       const { name } = server;
       const definition = JSON.stringify(server);
-      const following = { sandboxId, execId, name, request, options };
+      const following = { sandboxId, mask, execId, name, request, options };
       const seen = known.get(name);
       if (seen?.definition !== definition) {
         if (await ensureServer(connection, server, options.onRestart, execId)) known.set(name, { definition, at: performance.now() });
@@ -78,16 +83,17 @@ interface Seen {
 
 interface Following {
   sandboxId: string;
+  mask: Mask | undefined;
   execId: string;
   name: string;
   request: ServerRequest;
   options: ServerRequestOptions;
 }
 
-async function follow(connection: WorkingConnection, { sandboxId, execId, name, request, options }: Following): Promise<ServerAnswer> {
+async function follow(connection: WorkingConnection, { sandboxId, mask, execId, name, request, options }: Following): Promise<ServerAnswer> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, onProgress, onRestart, onMethodCall, hasChannel, asStarted = false } = options;
   let restart: string | undefined;
-  const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) });
+  const reader = createServerReader({ ...(onProgress && { onProgress }), onRestart: (why) => (restart ??= why) }, mask);
   const spec: ExecSpec = {
     execId,
     run: { program: 'mcp-call', argv: [name, request.method] },

@@ -1,12 +1,17 @@
+import { GrowingBytes } from '../../../common/lines/growing-bytes.ts';
 import { isObject, type Json } from '../../../contracts/json.ts';
-import { tryParseForeign } from '../../../contracts/foreign-json.ts';
+import { inexactNumberIn, tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { PROTOCOL } from '../../protocol/protocol.ts';
 import type { Mask } from '../secrets/mask.ts';
 import type { CodeResult, CodeValue, RunCodeOptions } from '../../api/code.ts';
 
 /** `KEPT_TEXT` characters are kept of the head of each stream, and as many of its tail. */
-const { keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = PROTOCOL.code;
+const { partCharacters: MAX_PART, keptCharacters: KEPT_TEXT, values: MAX_VALUES, valuesBytes: MAX_VALUE_SIZE } = PROTOCOL.code;
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** How an interpreter cuts a part of an error that has more than a million characters, and how many it leaves before that. */
+const CUT = /\n… \d+ characters left out …\n/g;
+const BEFORE_CUT = 500_000;
 
 export interface CodeReader {
   push(chunk: Buffer): void;
@@ -29,12 +34,14 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
     if (!isObject(data)) return;
     valueSize += size;
     if (values.length < MAX_VALUES && valueSize <= MAX_VALUE_SIZE) {
-      values.push(data);
-      onResult?.(data);
+      const value = mask ? withMaskedEnd(data, mask) : data;
+      values.push(value);
+      onResult?.(value);
     } else leftOut.values += 1;
   };
   const take = (line: Buffer): void => {
-    const message = tryParseForeign(line.toString());
+    const text = line.toString();
+    const message = tryParseForeign(text);
     if (message === undefined) leftOut.bytes += line.length;
     if (!isObject(message)) return;
     switch (message['type']) {
@@ -45,9 +52,9 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
       case 'stderr':
         return streams.push(message['type'], textOf(message['text']));
       case 'result':
-        return takeValue(message['data'], line.length);
+        return takeValue(inexactNumberIn(text) === undefined ? message['data'] : withoutJson(message['data']), line.length);
       case 'ended':
-        ended = toEnd(message['error']);
+        ended = toEnd(message['error'], mask);
         if (message['cut'] === true) truncated = true;
         if (typeof message['untold'] === 'number') leftOut.bytes += message['untold'];
         return;
@@ -71,29 +78,34 @@ export function createCodeReader({ onOutput, onResult }: Pick<RunCodeOptions, 'o
   };
 }
 
+/** Its text has all digits of its numbers. */
+function withoutJson(data: Json | undefined): Json | undefined {
+  if (!isObject(data) || typeof data['text/plain'] !== 'string') return data;
+  const { 'application/json': _, ...rest } = data;
+  return rest;
+}
+
 function createLineSplitter(onLine: (line: Buffer) => void, onTooLong: (bytes: number) => void): (chunk: Buffer) => void {
-  let pending: Buffer[] = [];
-  let pendingBytes = 0;
-  let counted = 0;
+  const pending = new GrowingBytes();
+  /** Of a line that is too long, and whose bytes are only counted. */
+  let isTooLong = false;
   return (chunk) => {
     let rest = chunk;
     for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
-      onLine(Buffer.concat([...pending, rest.subarray(0, newline)]));
-      pending = [];
-      pendingBytes = 0;
-      counted = 0;
+      const last = rest.subarray(0, newline);
+      if (pending.length === 0) onLine(last);
+      else {
+        pending.add(last);
+        onLine(pending.take());
+      }
+      isTooLong = false;
       rest = rest.subarray(newline + 1);
     }
-    if (rest.length === 0) return;
-    pendingBytes += rest.length;
-    if (pendingBytes <= MAX_LINE_BYTES) {
-      pending.push(rest);
-    } else {
-      // Our interpreters never write such a long line.
-      onTooLong(counted === 0 ? pendingBytes : rest.length);
-      counted = pendingBytes;
-      pending = [];
-    }
+    // Our interpreters never write such a long line.
+    if (isTooLong || pending.length + rest.length > MAX_LINE_BYTES) {
+      onTooLong(pending.take().length + rest.length);
+      isTooLong = true;
+    } else pending.add(rest);
   };
 }
 
@@ -135,9 +147,26 @@ function createText(): { add(text: string): void; text(): string; isCut(): boole
   };
 }
 
-function toEnd(error: Json | undefined): { error?: NonNullable<CodeResult['error']> } {
+function toEnd(error: Json | undefined, mask: Mask | undefined): { error?: NonNullable<CodeResult['error']> } {
   if (!isObject(error)) return {};
-  return { error: { type: textOf(error['type']), message: textOf(error['message']), traceback: textOf(error['traceback']) } };
+  const partOf = (name: string) => (mask ? maskedAtCut(textOf(error[name]), mask) : textOf(error[name]));
+  return { error: { type: partOf('type'), message: partOf('message'), traceback: partOf('traceback') } };
+}
+
+/** The interpreter does not know which texts are secrets, and may have cut one. */
+function maskedAtCut(text: string, mask: Mask): string {
+  CUT.lastIndex = BEFORE_CUT;
+  const mark = text.length > 2 * BEFORE_CUT ? CUT.exec(text) : null;
+  if (!mark) return text;
+  const { head, tail } = mask.edges(text.slice(0, mark.index), text.slice(CUT.lastIndex));
+  return head + mark[0] + tail;
+}
+
+/** The same for the text of a value, of which the interpreter keeps the beginning. */
+function withMaskedEnd(data: CodeValue, mask: Mask): CodeValue {
+  const text = data['text/plain'];
+  if (typeof text !== 'string' || text.length < MAX_PART) return data;
+  return { ...data, 'text/plain': mask.edges(text, '').head };
 }
 
 function textOf(value: Json | undefined): string {

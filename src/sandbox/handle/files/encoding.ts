@@ -11,6 +11,9 @@ const WESTERN = 'windows-1252';
 /** The characters of the bytes 0x80 to 0x9f. */
 const WESTERN_C1 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
 
+/** The character of each byte, in UTF-16. */
+const WESTERN_UNITS = Uint16Array.from({ length: 256 }, (_, byte) => (byte >= 0x80 && byte <= 0x9f ? WESTERN_C1.charCodeAt(byte - 0x80) : byte));
+
 const MARKS: [DetectedEncoding, number[]][] = [
   ['utf-8-bom', [0xef, 0xbb, 0xbf]],
   ['utf-16le', [0xff, 0xfe]],
@@ -84,11 +87,10 @@ function normalize(encoding: string): string {
   }
 }
 
-/** Several releases of Node decode these bytes as if they were ISO 8859-1. */
+/** Several releases of Node decode these bytes as if they were ISO 8859-1. By a table: a regular expression that finds all of a large file ends the process. */
 function decodeWestern(bytes: Uint8Array): string {
-  return Buffer.from(bytes)
-    .toString('latin1')
-    .replaceAll(/[\x80-\x9f]/g, (character) => WESTERN_C1.charAt(character.charCodeAt(0) - 0x80));
+  const units = new Uint16Array(bytes).map((byte) => WESTERN_UNITS[byte] ?? 0);
+  return Buffer.from(units.buffer).toString('utf16le');
 }
 
 /** Built by decoding each byte, so that it is correct for every single-byte encoding. */

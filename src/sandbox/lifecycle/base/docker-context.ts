@@ -33,14 +33,14 @@ export interface DockerContext {
   openers: Openers;
   installation: string;
   hostId: string;
-  hosts: Pick<Store['hosts'], 'lostSince'>;
+  hosts: Pick<Store['hosts'], 'lostSince' | 'lost'>;
   /** What this host is called beside its id. */
   hostLabels: string[];
   /** Those of its engine; undefined where there are none. */
   runtimes: () => Promise<string[] | undefined>;
   /** That of its engine; undefined where it is not known. */
   disk: () => Promise<HostDisk | undefined>;
-  fleet: Pick<Store['fleet'], 'candidates' | 'hosts' | 'agesOfCopies'>;
+  fleet: Pick<Store['fleet'], 'candidates' | 'hosts' | 'agesOfCopies' | 'noteDisk'>;
   /** Those that wait for memory of hosts, and how long one may. */
   roomQueue: Store['roomQueue'];
   hostWaitMs: number;

@@ -7,6 +7,8 @@ import { stableJson } from '../../../common/stable-json.ts';
 export interface KeptPools {
   /** Key of the pool whose sandboxes match these options; undefined when this process keeps no such pool. */
   keyFor(options: SandboxOptions): string | undefined;
+  /** The templates of the pool that `keyFor` names. Its sandboxes have the name of one of them. */
+  templatesFor(options: SandboxOptions): string[];
   /** Called after a warm sandbox was claimed. */
   claimed: () => void;
   set(options: SandboxOptions, key: string): void;
@@ -26,6 +28,7 @@ const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
   'persist',
   'keepalive',
   'metadata',
+  'assets',
   'env',
   'onTtl',
   'hostLabels',
@@ -34,13 +37,21 @@ const NOT_OF_THE_CONTAINER: ReadonlySet<string> = new Set([
 export function createKeptPools(): KeptPools {
   const keys = new Map<string, string>();
   const met = new Map<string, string[]>();
+  const templates = new Map<string, Set<string>>();
+  const keyFor: KeptPools['keyFor'] = (options) => (keys.size === 0 ? undefined : keys.get(shapeOf(options)));
   return {
-    keyFor: (options) => (keys.size === 0 ? undefined : keys.get(shapeOf(options))),
+    keyFor,
+    templatesFor: (options) => [...(templates.get(keyFor(options) ?? '') ?? [])],
     claimed: () => undefined,
-    set: (options, key) => void keys.set(shapeOf(options), key),
+    set(options, key) {
+      keys.set(shapeOf(options), key);
+      const known = templates.get(key) ?? new Set();
+      if (options.template !== undefined) templates.set(key, known.add(options.template));
+    },
     met,
     clear() {
       keys.clear();
+      templates.clear();
       met.clear();
     },
   };

@@ -15,27 +15,33 @@ const ANSWER_MS = 10_000;
  * Brings a pool to its size: removes sandboxes that do not answer, then makes the missing ones. Several workers of a host may do this at the same time: the
  * slots limit the number of sandboxes, and a worker finishes a sandbox that another one has left unfinished.
  */
-export async function fillPool(context: DockerContext, { options, size }: WarmPool, key: string, signal: AbortSignal): Promise<void> {
-  const { poolRows, pools, hostId, installation } = context;
+export async function fillPool(context: DockerContext, pool: WarmPool, key: string, signal: AbortSignal): Promise<void> {
+  const { poolRows, pools, hostId } = context;
   for (const row of await poolRows.list(hostId, key)) {
     if (row.state === 'warm' && !(await isHealthy(context, row))) await retire(context, row, 'it does not answer');
   }
-  const taken = new Set((await poolRows.list(hostId, key)).map(({ pool }) => pool?.slot));
-  for (let slot = 1; slot <= size; slot += 1) {
-    if (taken.has(slot)) continue;
-    const sandboxId = `sbx_warm_${randomBytes(8).toString('hex')}`;
-    const names = { containerName: containerNameOf(installation, sandboxId), volumeName: volumeNameOf(installation, sandboxId) };
-    if ((await context.disk())?.isShort) break;
-    if (!(await hasRoom(() => poolRows.add({ sandboxId, hostId, ...names, options: { ...options } }, { key, slot })))) break;
-  }
+  await addMissing(context, pool, key);
   for (const row of await poolRows.list(hostId, key)) {
-    if (signal.aborted) return;
+    // A host that is being drained since makes none.
+    if (signal.aborted || context.lease.state().isDraining) return;
     if (row.state === 'creating') await build(context, row);
   }
   pools.met.set(
     key,
     (await poolRows.list(hostId, key)).map(({ sandboxId }) => sandboxId),
   );
+}
+
+async function addMissing(context: DockerContext, { options, size }: WarmPool, key: string): Promise<void> {
+  const { poolRows, hostId, installation } = context;
+  const taken = new Set((await poolRows.list(hostId, key)).map(({ pool }) => pool?.slot));
+  for (let slot = 1; slot <= size; slot += 1) {
+    if (taken.has(slot)) continue;
+    const sandboxId = `sbx_warm_${randomBytes(8).toString('hex')}`;
+    const names = { containerName: containerNameOf(installation, sandboxId), volumeName: volumeNameOf(installation, sandboxId) };
+    if ((await context.disk())?.isShort) return;
+    if (!(await hasRoom(() => poolRows.add({ sandboxId, hostId, ...names, options: { ...options } }, { key, slot })))) return;
+  }
 }
 
 /** A pool takes no memory that another sandbox waits for, or that the host does not have. */

@@ -15,7 +15,7 @@ export async function destroy(context: DockerContext, sandboxId: string, { expir
   const { rows, connections, installation, log } = context;
   const row = await untilSettled<SandboxRow | 'none' | 'prolonged'>(sandboxId, async () => {
     try {
-      const row = (await rowHere(context, sandboxId))?.row;
+      const row = (await rowHere(context, sandboxId, { expiresAt }))?.row;
       if (row === undefined) return undefined;
       if (row.state === 'destroyed') return row;
       if (expiresAt !== undefined && row.expiresAt !== expiresAt) return 'prolonged';

@@ -1,4 +1,5 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
+import type { MayWake } from '../../api/sandbox.ts';
 import type { SandboxOperation, Work } from '../base/work.ts';
 import { bringUpSandbox, rests } from './bring-up-sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
@@ -28,20 +29,20 @@ export function createWork(contextOf: () => DockerContext): Work {
     sandboxes.set(target.sandboxId, made);
     return made;
   };
-  const run = async <T>(target: StreamTarget, operation: SandboxOperation<T>, kind: 'work' | 'observer', how: 'reach' | 'attend' = 'reach'): Promise<T> => {
+  const run = async <T>(target: StreamTarget, kind: 'work' | 'observer', act: (atWork: AtWork) => Promise<T>): Promise<T> => {
     const atWork = enter(target);
     atWork.begin(kind);
     try {
-      return await atWork[how](operation);
+      return await act(atWork);
     } finally {
       atWork.end(kind);
       if (atWork.isIdle && sandboxes.get(target.sandboxId) === atWork) sandboxes.delete(target.sandboxId);
     }
   };
   return {
-    perform: (target, operation) => run(target, operation, 'work'),
-    observe: (target, operation) => run(target, operation, 'observer'),
-    attend: (target, operation) => run(target, operation, 'work', 'attend'),
+    perform: (target, operation, mayWake) => run(target, 'work', (atWork) => atWork.reach(operation, mayWake)),
+    observe: (target, operation, mayWake) => run(target, 'observer', (atWork) => atWork.reach(operation, mayWake)),
+    attend: (target, operation) => run(target, 'work', (atWork) => atWork.attend(operation)),
     isUnderWay: (sandboxId) => sandboxes.get(sandboxId)?.isWorking === true,
   };
 }
@@ -86,16 +87,20 @@ class AtWork {
     this.#failingSince = undefined;
   }
 
-  async reach<T>(operation: SandboxOperation<T>): Promise<T> {
+  async reach<T>(operation: SandboxOperation<T>, mayWake?: MayWake): Promise<T> {
     const { connections, log } = this.#context;
     const { sandboxId } = this.#target;
     const begun = performance.now();
-    if (!(await connections.isCertain(sandboxId))) {
+    const wake = async () => {
+      await mayWake?.();
       await this.#wake(begun);
+    };
+    if (!(await connections.isCertain(sandboxId))) {
+      await wake();
       return connections.use(this.#target, operation);
     }
     // On an open stream the operation is sent at once. The row is read only when no answer arrives soon: a frozen sandbox answers after it is thawed.
-    const look = () => void this.#wake(begun).catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
+    const look = () => void wake().catch((error: unknown) => log.debug({ sandboxId, err: error }, 'a sandbox in use could not be woken'));
     const unanswered = setTimeout(look, ANSWER_MS);
     try {
       return await connections.use(this.#target, operation);

@@ -1,6 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
-import type { SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
+import type { SandboxChange, SandboxRow, SandboxState } from '../../../store/sandbox-rows.ts';
 import { bringUpSandbox } from './bring-up-sandbox.ts';
 import { checkpointName } from '../../engine/labels.ts';
 import { ownRow, tierOfState, untilSettled, type DockerContext } from '../base/docker-context.ts';
@@ -9,29 +9,39 @@ import { endBridges } from '../base/end-bridges.ts';
 import type { Checkpoints, ContainerState } from '../../engine/engine.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { pastMoves } from '../base/moves.ts';
-import { stop } from './stop.ts';
+import { isProlonged, stop } from './stop.ts';
 
 const CHECKPOINT_ATTEMPTS = 3;
 const HAVE_PROCESSES: ReadonlySet<SandboxState> = new Set(['running', 'frozen', 'hibernated']);
 
 /**
  * Writes a sandbox to disk with its processes. The row is set first: from then on no worker opens a bridge into the container, and callers wait for the
- * sandbox or wake it. A sandbox that cannot be checkpointed is stopped or stays as it is, according to `otherwise`.
+ * sandbox or wake it. A sandbox that cannot be checkpointed is stopped or stays as it is, according to `otherwise`. `expiresAt`: nothing is done if it expires at another time.
  */
-export async function hibernate(context: DockerContext, sandboxId: string, otherwise: 'stop' | 'stay'): Promise<SandboxTier> {
-  const settled = await untilSettled(sandboxId, () => attempt(context, sandboxId));
+export async function hibernate(
+  context: DockerContext,
+  sandboxId: string,
+  otherwise: 'stop' | 'stay',
+  { expiresAt }: { expiresAt?: string | undefined } = {},
+): Promise<SandboxTier> {
+  const settled = await untilSettled(sandboxId, () => attempt(context, sandboxId, expiresAt));
   if (settled !== 'cannot') return settled;
-  if (otherwise === 'stop') return stop(context, sandboxId);
+  if (otherwise === 'stop') return stop(context, sandboxId, { expiresAt });
   return tierOfState((await ownRow(context, sandboxId)).state);
 }
 
-async function attempt(context: DockerContext, sandboxId: string): Promise<SandboxTier | 'cannot' | undefined> {
-  const { engine, rows } = context;
+async function attempt(context: DockerContext, sandboxId: string, expiresAt: string | undefined): Promise<SandboxTier | 'cannot' | undefined> {
   const row = await ownRow(context, sandboxId);
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
   // An earlier attempt may have changed the row alone.
   if (row.state === 'stopped') return stop(context, sandboxId);
-  if (!HAVE_PROCESSES.has(row.state)) return tierOfState(row.state);
+  if (!HAVE_PROCESSES.has(row.state) || isProlonged(row, expiresAt)) return tierOfState(row.state);
+  return save(context, row, { ifExpired: expiresAt !== undefined });
+}
+
+async function save(context: DockerContext, row: SandboxRow, only: Pick<SandboxChange, 'ifExpired'>): Promise<SandboxTier | 'cannot' | undefined> {
+  const { engine, rows } = context;
+  const { sandboxId } = row;
   const container = row.state === 'hibernated' ? await pastCheckpoint(context, row) : await engine.inspect(row.containerName);
   if (row.state === 'hibernated' && container?.status === 'hibernated') return onDisk(context, row);
   if (container === undefined || container.status === 'ended') {
@@ -41,7 +51,7 @@ async function attempt(context: DockerContext, sandboxId: string): Promise<Sandb
   const checkpoints = await checkpointsFor(context, sandboxId, container);
   if (checkpoints === undefined) return 'cannot';
   // It has its memory until the checkpoint is complete.
-  const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated', promisedFor: 'rest' });
+  const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated', promisedFor: 'rest', ...only });
   return resting && putToDisk(context, resting, { container, checkpoints });
 }
 

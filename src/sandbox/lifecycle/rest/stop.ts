@@ -7,23 +7,30 @@ import { stopKnown } from '../base/moves.ts';
 
 /**
  * Ends a sandbox's processes and keeps its files. The row is set first: other workers treat a container that has ended while its row is `running`
- * as lost.
+ * as lost. `expiresAt`: nothing is done if it expires at another time.
  */
-export async function stop(context: DockerContext, sandboxId: string): Promise<SandboxTier> {
+export async function stop(context: DockerContext, sandboxId: string, { expiresAt }: { expiresAt?: string | undefined } = {}): Promise<SandboxTier> {
   const { rows } = context;
   let hasStopped = false;
   return untilSettled(sandboxId, async () => {
     const before = await ownRow(context, sandboxId);
     if (before.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
+    if (!hasStopped && isProlonged(before, expiresAt)) return tierOfState(before.state);
     // Another caller changed the row to `lost` because it saw the container end during this stop.
     const isOurs = before.state === 'lost' && hasStopped;
     if (!isOurs && (before.state === 'creating' || before.state === 'lost' || before.state === 'archived')) return tierOfState(before.state);
-    const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, { state: 'stopped' });
+    const change = { state: 'stopped' as const, ifExpired: expiresAt !== undefined };
+    const row = before.state === 'stopped' ? before : await rows.change(sandboxId, before.generation, change);
     if (row === undefined) return undefined;
     const isDone = await endProcesses(context, row);
     hasStopped = true;
     return isDone ? 'stopped' : undefined;
   });
+}
+
+/** Whether a sandbox that was to be put to rest at the end of its lifetime got a longer one. */
+export function isProlonged({ state, expiresAt: now }: SandboxRow, expiresAt: string | undefined): boolean {
+  return expiresAt !== undefined && now !== expiresAt && state !== 'stopped';
 }
 
 /**

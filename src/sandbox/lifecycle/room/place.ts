@@ -4,10 +4,11 @@ import type { Candidate } from '../../../store/service/fleet.ts';
 import { elsewhereFailure } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
+import { fitsHere } from '../base/fits-here.ts';
 import { rowOf } from './row-of.ts';
-import { fitsHere, haveDisk, sendAway, wantedFor, type Leaving } from './send-away.ts';
+import { haveDisk, sendAway, wantedFor, type Leaving } from './send-away.ts';
 import { checkDisk } from './wait-for-disk.ts';
-import { neededBytes, waitForRoom } from './wait-for-room.ts';
+import { hasRoomFor, waitForRoom } from './wait-for-room.ts';
 
 /** A sandbox is made where it was asked for, unless this host is fuller than the emptiest one by more than this part of its memory. */
 const SLACK = 0.1;
@@ -29,7 +30,7 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
   const { sandboxId } = owner;
   const known = await withOwnDisk(context, await fleet.candidates(wantedFor(context, owner, options), lostAfterMs));
   const all = await haveDisk(context, owner, options, known);
-  const candidates = all.filter(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options));
+  const candidates = all.filter(hasRoomFor(options));
   const [first] = candidates;
   if (!first) {
     if (all.length === 0) return refuseWhileDraining(context, owner);
@@ -40,10 +41,11 @@ export async function checkPlace(context: DockerContext, owner: SandboxOwner, op
   throw elsewhereFailure({ sandboxId, host: first.hostId, waitMs: lostAfterMs }, hostId);
 }
 
-/** What this host has said of its disk is older than what this process knows. */
-async function withOwnDisk({ disk, hostId }: DockerContext, candidates: Candidate[]): Promise<Candidate[]> {
+/** What this host has said of its disk is older than what this process knows. A host that would send the sandbox back here has to know it, too. */
+async function withOwnDisk({ disk, fleet, hostId }: DockerContext, candidates: Candidate[]): Promise<Candidate[]> {
   const own = await disk();
   if (own === undefined) return candidates;
+  if (own.isShort && candidates.some((candidate) => candidate.hostId === hostId && !candidate.shortDisk)) await fleet.noteDisk(hostId, own);
   return candidates.map(({ shortDisk, ...candidate }) => {
     const known = candidate.hostId === hostId ? (own.isShort ? own : undefined) : shortDisk;
     return { ...candidate, ...(known && { shortDisk: known }) };

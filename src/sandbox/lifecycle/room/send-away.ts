@@ -1,24 +1,16 @@
 import type { SandboxOptions } from '../../../contracts/agent.ts';
 import { failure } from '../../../contracts/errors.ts';
-import { hasLabels, needsOf, type HostNeeds } from '../../../contracts/hosts/needs.ts';
+import { needsOf, type HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
-import type { Candidate, HostFacts, KnownHost, Wanted } from '../../../store/service/fleet.ts';
+import type { Candidate, KnownHost, Wanted } from '../../../store/service/fleet.ts';
 import { elsewhereFailure, elsewhereOf } from '../../api/elsewhere.ts';
 import type { SandboxOwner } from '../../api/sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
+import { fitsHere } from '../base/fits-here.ts';
+import { hasAll, hostsAway, listed, wordsOf } from './hosts-away.ts';
 import { rowOf } from './row-of.ts';
 import { waitForDisk } from './wait-for-disk.ts';
-import { neededBytes, waitForRoom } from './wait-for-room.ts';
-
-/** Hosts that an error names. */
-const NAMED = 10;
-
-/** Whether this host may have a sandbox that it would make, bring back or take over. Only gVisor may cost a call of the engine. */
-export async function fitsHere({ hostLabels, runtimes }: Pick<DockerContext, 'hostLabels' | 'runtimes'>, options: SandboxOptions): Promise<boolean> {
-  if (!hasLabels(hostLabels, options)) return false;
-  const { runtime } = needsOf(options);
-  return runtime === undefined || (await runtimes())?.includes(runtime) !== false;
-}
+import { hasRoomFor, neededBytes, waitForRoom } from './wait-for-room.ts';
 
 /** As `sendAway`, for a caller that may need no sandbox: where no other host can have it, nothing is said. */
 export async function checkFits(context: DockerContext, owner: SandboxOwner, options: SandboxOptions): Promise<void> {
@@ -68,12 +60,20 @@ export async function sendAway(context: DockerContext, owner: SandboxOwner, opti
   return { sandboxId: row.sandboxId, to };
 }
 
-/** Those that have disk for it. @throws HOST_DISK_FULL, HOST_DISK_WAIT_OVER when there are only others */
+/** Those that have disk for it. @throws HOST_DISK_FULL, HOST_DISK_WAIT_OVER when there are only others, or only they may ever promise its memory */
 export async function haveDisk(context: DockerContext, owner: SandboxOwner, options: SandboxOptions, candidates: Candidate[]): Promise<Candidate[]> {
   const able = candidates.filter(({ shortDisk }) => !shortDisk);
-  const [first] = candidates;
-  if (able.length === 0 && first?.shortDisk) throw await waitForDisk(context, owner, options, { hostId: first.hostId, disk: first.shortDisk });
+  const isLarge = isLargeFor(options);
+  if (able.some(isLarge)) return able;
+  const first = candidates.find((candidate) => candidate.shortDisk && isLarge(candidate)) ?? (able.length === 0 ? candidates[0] : undefined);
+  if (first?.shortDisk) throw await waitForDisk(context, owner, options, { hostId: first.hostId, disk: first.shortDisk });
   return able;
+}
+
+/** Whether a host could have the sandbox, if nothing else were on it. */
+function isLargeFor(options: SandboxOptions): (candidate: Candidate) => boolean {
+  const needed = neededBytes(options);
+  return ({ allowedBytes = Infinity }) => allowedBytes >= needed;
 }
 
 async function whyNone(context: DockerContext, owner: SandboxOwner, options: SandboxOptions, known: Candidate[]): Promise<Error> {
@@ -81,10 +81,10 @@ async function whyNone(context: DockerContext, owner: SandboxOwner, options: San
   return waitForRoom(context, owner, options, await haveDisk(context, owner, options, known));
 }
 
-/** The first one with disk and room. Who cannot ask another host later waits on the first of all that have disk. */
+/** The first one with disk and room. Who cannot ask another host later waits on the first of all that have disk, and are large enough. */
 function chooseFrom(known: Candidate[], { mayMove }: SandboxOwner, options: SandboxOptions): Candidate | undefined {
   const all = known.filter(({ shortDisk }) => !shortDisk);
-  return all.find(({ roomBytes = Infinity }) => roomBytes >= neededBytes(options)) ?? (mayMove ? undefined : all[0]);
+  return all.find(hasRoomFor(options)) ?? (mayMove ? undefined : (all.find(isLargeFor(options)) ?? all[0]));
 }
 
 /** Files and processes that are in use, or on another host that may be there, are not moved. */
@@ -96,27 +96,24 @@ async function staysOn({ hosts, hostId, lostAfterMs }: DockerContext, { state, h
 
 /** What the choice of a host for a sandbox goes by. */
 export function wantedFor({ pools }: Pick<DockerContext, 'pools'>, { sandboxId, conversationId }: SandboxOwner, options: SandboxOptions): Wanted {
-  const { image, template } = options;
+  const { image } = options;
+  const warmOf = pools.templatesFor(options);
   return {
     sandboxId,
     ...(conversationId !== undefined && { conversationId }),
     ...(image !== undefined && { image }),
     // All workers keep pools of the same templates.
-    ...(template !== undefined && pools.keyFor(options) !== undefined && { warmOf: template }),
+    ...(warmOf.length > 0 && { warmOf }),
     ...needsOf(options),
   };
 }
 
 async function refusal({ fleet, lostAfterMs }: DockerContext, sandboxId: string, needs: HostNeeds): Promise<Error> {
   const known = await fleet.hosts(lostAfterMs);
-  const able = known.filter(({ facts }) => facts !== undefined && has(facts, needs));
+  const able = known.filter(({ facts }) => hasAll(facts, needs));
   const needed = wordsOf(needs);
-  if (able.length > 0) return failure('HOSTS_AWAY', { sandboxId, needed, hosts: listed(able.map(whyAway)) });
+  if (able.length > 0) return hostsAway(sandboxId, needed, able);
   return failure('NO_FITTING_HOST', { sandboxId, needed, known: whatThereIs(known, needs) });
-}
-
-function has({ labels = [], runtimes }: HostFacts, needs: HostNeeds): boolean {
-  return hasLabels(labels, { hostLabels: needs.labels ?? [] }) && (needs.runtime === undefined || runtimes.includes(needs.runtime));
 }
 
 /** All that any host has, of the kinds that are needed. */
@@ -126,20 +123,4 @@ function whatThereIs(known: KnownHost[], needs: HostNeeds): string {
     .filter((kind) => needs[kind === 'labels' ? 'labels' : 'runtime'] !== undefined)
     .map((kind) => (all(kind).length === 0 ? `no ${kind}` : `the ${kind} ${listed(all(kind))}`));
   return words.join('; ');
-}
-
-function whyAway({ hostId, isThere }: KnownHost): string {
-  return `"${hostId}" ${isThere ? 'is being drained' : 'has not been heard of'}`;
-}
-
-function wordsOf({ runtime, labels = [] }: HostNeeds): string {
-  const words = [
-    ...(runtime === undefined ? [] : [`the runtime ${runtime}`]),
-    ...(labels.length === 0 ? [] : [`the label${labels.length === 1 ? '' : 's'} ${labels.join(', ')}`]),
-  ];
-  return words.join(' and ');
-}
-
-function listed(items: string[]): string {
-  return items.length > NAMED ? `${items.slice(0, NAMED).join(', ')} and ${items.length - NAMED} more` : items.join(', ');
 }

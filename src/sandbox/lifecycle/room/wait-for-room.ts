@@ -12,6 +12,12 @@ export function neededBytes({ memoryMb = DEFAULT_MEMORY_MB }: SandboxOptions): n
   return memoryMb * MEBIBYTE;
 }
 
+/** Whether a host has the memory for the sandbox now, for which no others wait longer. */
+export function hasRoomFor(options: SandboxOptions): (candidate: Candidate) => boolean {
+  const needed = neededBytes(options);
+  return ({ roomBytes = Infinity, ahead = 0 }) => ahead === 0 && roomBytes >= needed;
+}
+
 /** Joins the queue for memory of any of these hosts, or keeps its place. Returns the error that tells the caller when to ask again, or that it must not. */
 export async function waitForRoom(context: DockerContext, { sandboxId, conversationId, tenantId }: SandboxOwner, options: SandboxOptions, full: Candidate[]) {
   const [largest] = full.toSorted((one, other) => (other.allowedBytes ?? 0) - (one.allowedBytes ?? 0));

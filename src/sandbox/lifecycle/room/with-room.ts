@@ -1,8 +1,9 @@
 import { failure, isFailure, type ErrorValues } from '../../../contracts/errors.ts';
-import type { WaitsForRoom } from '../../../contracts/hosts/room.ts';
+import { waitsIn, type WaitsForRoom } from '../../../contracts/hosts/room.ts';
 import type { HostNeeds } from '../../../contracts/hosts/needs.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import { retire } from '../pool/drain-pools.ts';
+import { largerAway } from './hosts-away.ts';
 
 /** Who needs memory of a host. */
 export interface Asking extends HostNeeds {
@@ -19,7 +20,7 @@ const ASK_AGAIN_MS = { least: 1000, most: 5000 };
 
 /**
  * Does what takes memory of this host. When there is none, gives up warm sandboxes, and repeats it.
- * @throws HOST_FULL when it has to come again, HOST_WAIT_OVER, SANDBOX_TOO_LARGE
+ * @throws HOST_FULL when it has to come again, HOST_WAIT_OVER, SANDBOX_TOO_LARGE; HOSTS_AWAY where only hosts could have it that are not there
  */
 export async function withRoom<T>(context: DockerContext, asking: Asking, take: () => Promise<T>): Promise<T> {
   for (;;) {
@@ -47,7 +48,10 @@ export async function queueForRoom(context: DockerContext, asking: Asking, full:
   const { sandboxId } = asking;
   const waits = waitsIn(full);
   const { neededMb, host, promisedMb, allowedMb } = waits;
-  if (neededMb > allowedMb) return failure('SANDBOX_TOO_LARGE', { sandboxId, neededMb, host, allowedMb });
+  if (neededMb > allowedMb) {
+    const larger = asking.anywhere ? await largerAway(context, asking, neededMb) : undefined;
+    return larger ?? failure('SANDBOX_TOO_LARGE', { sandboxId, neededMb, host, allowedMb });
+  }
   return joinQueue(context, asking, waits, {
     again: failure('HOST_FULL', { ...full, sandboxId }),
     over: (waited) => failure('HOST_WAIT_OVER', { sandboxId, waited, neededMb, host, promisedMb, allowedMb }),
@@ -94,10 +98,6 @@ async function tell({ roomQueue, events, log }: DockerContext, waiter: string, c
   }
 }
 
-function waitsIn({ neededMb, host, promisedMb, allowedMb, ahead }: ErrorValues<'HOST_FULL'>): WaitsForRoom {
-  return { neededMb: Number(neededMb), host: String(host), promisedMb: Number(promisedMb), allowedMb: Number(allowedMb), ahead: Number(ahead) };
-}
-
 function againAfter(waitedMs: number): number {
   return Math.round(Math.min(ASK_AGAIN_MS.most, Math.max(ASK_AGAIN_MS.least, waitedMs / 10)));
 }
@@ -106,8 +106,8 @@ function againAfter(waitedMs: number): number {
 export function fullAs(
   sandboxId: string,
   neededMb: number,
-  { hostId, allowedBytes = 0, roomBytes = 0 }: { hostId: string; allowedBytes?: number; roomBytes?: number },
+  { hostId, allowedBytes = 0, roomBytes = 0, ahead = 0 }: { hostId: string; allowedBytes?: number; roomBytes?: number; ahead?: number },
 ) {
   const allowedMb = Math.floor(allowedBytes / MEBIBYTE);
-  return { sandboxId, neededMb, host: hostId, promisedMb: Math.max(0, allowedMb - Math.floor(roomBytes / MEBIBYTE)), allowedMb, ahead: 0 };
+  return { sandboxId, neededMb, host: hostId, promisedMb: Math.max(0, allowedMb - Math.floor(roomBytes / MEBIBYTE)), allowedMb, ahead };
 }

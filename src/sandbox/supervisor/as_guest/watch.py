@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import struct
@@ -27,6 +28,8 @@ _DO_NOT_FOLLOW = 0x02000000
 _WANTED = _CLOSE_WRITE | _ATTRIB | _MODIFY | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF
 _GONE = _MOVED_FROM | _DELETE
 _NEW = _MOVED_TO | _CREATE
+# This process has few descriptors, so it is the limit of the user.
+_IN_USE = 'its user has as many watches as the kernel permits it (fs.inotify.max_user_instances); sandboxes of one host share that, except those of gVisor'
 
 
 def watch(root: bytes, recursive: bool, tell: _Tell) -> Fields:
@@ -47,7 +50,8 @@ class _Watcher:
         self._paths: dict[int, bytes] = {}
         self._fd = _libc.inotify_init1(os.O_CLOEXEC)
         if self._fd < 0:
-            raise Refused('FILE_FAILED', f'cannot be watched: {os.strerror(ctypes.get_errno())}')
+            number = ctypes.get_errno()
+            raise Refused('FILE_FAILED', f'cannot be watched: {_IN_USE if number == errno.EMFILE else os.strerror(number)}')
         self._is_file = not stat.S_ISDIR(os.stat(root).st_mode)
         self._root_number = self._add(root, 0)
         if self._root_number < 0:

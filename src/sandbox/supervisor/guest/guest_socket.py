@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COMES_UP = 30.0
-_END_POLLS = 40
 _END_POLL = 0.01
+# Seconds in which a program that has hung up begins to end, if it ends at all; and in which it has ended, also on a busy machine.
+_BEGINS_TO_END = 0.4
+_HAS_ENDED = 10.0
+# Of the flags in /proc/PID/stat.
+_EXITING = 4
 _CREDENTIALS = struct.Struct('3i')
 # Connections that have not sent their request yet.
 _SILENT = 64
@@ -149,26 +153,40 @@ def is_left_behind(name: str) -> bool:
         return False
 
 
-def _start_of(pid: int) -> str:
-    """When a process was started; '' for one that has ended."""
-    try:
-        with open(f'/proc/{pid}/stat') as file:
-            # The name, in parentheses, can have any characters.
-            fields = file.read().rpartition(')')[2].split()
-    except OSError:
-        return ''
-    return '' if fields[0] == 'Z' else fields[19]
-
-
-def await_end(pid: int) -> None:
-    """Waits for a moment until the supervisor has noticed that a program has ended. Otherwise the next client would not start the program again,
-    and would wait for a listener that does not exist."""
-    for _ in range(_END_POLLS if pid > 0 else 0):
+def await_end(pid: int, killed: bool = False) -> None:
+    """Waits until the supervisor has noticed that a program has ended, for as long as that can take. Otherwise the next client would not start the program
+    again, and would wait for a listener that does not exist. `killed`: it ends in any case."""
+    begun = time.monotonic()
+    while pid > 0:
         try:
             os.kill(pid, 0)
         except OSError:
             return
+        waited = time.monotonic() - begun
+        if waited > _HAS_ENDED or (waited > _BEGINS_TO_END and not killed and not _is_ending(pid)):
+            return
         time.sleep(_END_POLL)
+
+
+def _start_of(pid: int) -> str:
+    """When a process was started; '' for one that has ended."""
+    fields = _stat_of(pid)
+    return '' if not fields or fields[0] == 'Z' else fields[19]
+
+
+def _is_ending(pid: int) -> bool:
+    fields = _stat_of(pid)
+    return bool(fields) and (fields[0] in 'ZX' or int(fields[6]) & _EXITING != 0)
+
+
+def _stat_of(pid: int) -> list[str]:
+    """What the kernel says of a process, from its state on; empty for none."""
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            # The name, in parentheses, can have any characters.
+            return file.read().rpartition(')')[2].split()
+    except OSError:
+        return []
 
 
 def _path_of(name: str, kind: str = 'sock') -> str:

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const { PassThrough, Writable } = require('node:stream');
 const { StringDecoder } = require('node:string_decoder');
 const repl = require('node:repl');
-const { listen, takeTurn } = require('./interpreter_clients.cjs');
+const { hasClosed, listen, takeTurn } = require('./interpreter_clients.cjs');
 const { Teller, describe, namedError } = require('./interpreter_output.cjs');
 const { requireHere, scriptOf, withValueInFront } = require('./interpreter_source.cjs');
 
@@ -53,7 +53,9 @@ async function run(request, write) {
     const value = await Promise.race([evaluate(code, `<code ${count}>`), stopped]);
     if (value !== undefined && !request.code.trimEnd().endsWith(';')) teller.show(value);
   } catch (problem) {
-    error = describe(problem);
+    const described = describe(problem);
+    error = described.error;
+    teller.cut ||= described.cut;
   }
   interrupted = () => undefined;
   leave();
@@ -142,6 +144,8 @@ async function serveOne(client, request, tellServed) {
   tellServed('');
   client.off('close', gone);
   client.end();
+  // Until the client has hung up, it may still interrupt the code: it does not know yet that it has ended. That must not be the next piece.
+  await hasClosed(client);
 }
 
 /** A full pipe accepts only a part, or nothing for now. */

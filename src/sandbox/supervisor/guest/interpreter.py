@@ -24,7 +24,7 @@ import traceback
 import types
 
 import guest_socket
-from interpreter_output import LIMITS, Capture, Stream, Teller
+from interpreter_output import LIMITS, Capture, Stream, Teller, cut_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Interpreter:
                 self.busy = False
         except BaseException as problem:
             error = self._describe(problem)
+            teller.cut = (error is not None and cut_error(error)) or teller.cut
         for capture in self._captures:
             capture.drain(final=True)
         ended: dict[str, Any] = {} if error is None else {'error': error}
@@ -237,12 +238,15 @@ def _serve(interpreter: Interpreter, name: str) -> None:
                 continue
             served.is_now(str(request.get('client', '')))
             done = threading.Event()
-            threading.Thread(target=_watch, args=(client, interpreter, done), daemon=True).start()
+            watch = threading.Thread(target=_watch, args=(client, interpreter, done), daemon=True)
+            watch.start()
             interpreter.run(request, Teller(client.fileno()))
             done.set()
             served.is_now('')
             with contextlib.suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
+                client.shutdown(socket.SHUT_WR)
+            # Until the client has hung up, it may still interrupt the code: it does not know yet that it has ended. That must not be the next piece.
+            watch.join()
 
 
 def _take_turn(client: socket.socket) -> bool:

@@ -57,7 +57,8 @@ class Piece:
 
     def follow(self) -> None:
         self._connection.settimeout(0.1)
-        incoming = b''
+        # A line may be long, and comes in pieces.
+        incoming: list[bytes] = []
         ended = False
         while not ended:
             self._end_the_stuck()
@@ -69,11 +70,11 @@ class Piece:
                 data = b''
             if not data:
                 break
-            incoming += data
-            complete = incoming.rfind(b'\n') + 1
+            complete = data.rfind(b'\n') + 1
             if complete:
-                ended = self._pass_on(incoming[:complete])
-                incoming = incoming[complete:]
+                ended = self._pass_on(b''.join((*incoming, data[:complete])))
+                incoming = []
+            incoming.append(data[complete:])
         if not ended:
             guest_socket.await_end(self._pid or guest_socket.peer_of(self._connection))
             guest_socket.tell(b'{"type": "gone"}\n')
@@ -116,7 +117,7 @@ class Piece:
             pid = self._pid or guest_socket.peer_of(self._connection)
             self._kill_at = None
             _signal(pid, signal.SIGKILL)
-            guest_socket.await_end(pid)
+            guest_socket.await_end(pid, killed=True)
 
 
 def main(context: str) -> None:

@@ -47,6 +47,13 @@ function takeTurn(client) {
   });
 }
 
+/** Resolves when the client has hung up, and signals that it has sent before have been taken. */
+async function hasClosed(client) {
+  if (!client.closed) await new Promise((resolve) => client.once('close', resolve));
+  // Node takes signals after all else that has come, in one of the next two rounds of its loop.
+  for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Reads the one line that a client sends. Clients that are slow or send nothing do not delay the others: when there are too many, the oldest is dropped. */
 function receive(client, onRequest) {
   let parts = [];
@@ -89,4 +96,4 @@ function ownDirectory() {
   throw new Error(`${directory} is not a directory of this user alone; remove it`);
 }
 
-module.exports = { listen, takeTurn };
+module.exports = { hasClosed, listen, takeTurn };

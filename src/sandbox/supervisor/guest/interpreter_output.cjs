@@ -2,6 +2,8 @@
 const util = require('node:util');
 
 const { partCharacters: MAX_PART, toldBytes: MAX_TOLD } = require('../protocol.json').code;
+/** Characters of each part of an error. The end of the code is always reported, in one line, however each character is written there. */
+const MAX_ERROR = 1_000_000;
 const RICH = [
   ['text/html', 'toHTML'],
   ['text/markdown', 'toMarkdown'],
@@ -60,7 +62,18 @@ class Teller {
   }
 }
 
+/** What the code threw, cut in the middle where it is too long; and whether it was cut. */
 function describe(problem) {
+  const error = described(problem);
+  const cut = Object.keys(error).filter((name) => error[name].length > MAX_ERROR);
+  for (const name of cut) {
+    const half = MAX_ERROR / 2;
+    error[name] = `${error[name].slice(0, half)}\n… ${error[name].length - 2 * half} characters left out …\n${error[name].slice(-half)}`;
+  }
+  return { error, cut: cut.length > 0 };
+}
+
+function described(problem) {
   if (util.types.isNativeError(problem) || typeof problem?.message === 'string') {
     const isInterrupt = problem.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' || problem.name === 'Interrupted';
     const stack = String(problem.stack ?? problem.message).split('\n');

@@ -25,6 +25,8 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../protocol.
 # A pipe may hold up to a megabyte.
 _DRAIN_READS = 32
 _NO_FILE = -1
+# Characters of each part of an error. The end of the code is always reported, in one line, however each character is written there.
+_MAX_ERROR = 1_000_000
 
 
 class Teller:
@@ -56,6 +58,15 @@ class Teller:
             view = memoryview(line)
             while view:
                 view = view[os.write(self._fd, view) :]
+
+
+def cut_error(error: dict[str, str]) -> bool:
+    """Cuts what is too long in the middle; returns whether anything was."""
+    long = [name for name, text in error.items() if len(text) > _MAX_ERROR]
+    for name in long:
+        half, text = _MAX_ERROR // 2, error[name]
+        error[name] = f'{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}'
+    return bool(long)
 
 
 class Capture:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import struct
 
 from root.execs import processes, runner
@@ -38,6 +39,8 @@ _FEWEST_INODES = 65_536
 # Seconds for a system call to end, and counts of what is held still, before the count has failed.
 _STOPPING = 2.0
 _COUNTS = 3
+# Seconds for a count for which a command waits.
+_PATIENCE = 5.0
 _COUNTED = struct.Struct('=QQ??')
 
 
@@ -104,6 +107,9 @@ class DiskGuard:
             self._drop_count()
             self._count(self._loop.now())
             if self._pipe >= 0:
+                # A guest may stop what counts with its real id. Then it has failed, and is repeated while the guest is held still.
+                if not select.select([self._pipe], [], [], _PATIENCE)[0]:
+                    os.kill(self._pid, signal.SIGKILL)
                 self._on_counted()
 
     def _limits(self) -> Pair:
@@ -211,13 +217,14 @@ class DiskGuard:
 
     def _drop_count(self) -> None:
         if self._pipe >= 0:
-            os.kill(self._pid, signal.SIGKILL)
             self._end_count()
 
     def _end_count(self) -> None:
         self._loop.remove(self._pipe)
         os.close(self._pipe)
         self._pipe = -1
+        # Also after its result, since it may have been stopped right then.
+        os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
 
 

@@ -7,22 +7,10 @@ import { gzipSync } from 'node:zlib';
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import { mustRun } from '../../../../src/platform/run-command.ts';
-import { AGENT, makeProject, words, type Project } from './support.ts';
+import { AGENT, useProject, words, type Project } from './support.ts';
 
 let project: Project;
-const before = { ...process.env };
-beforeEach(async () => {
-  project = await makeProject();
-  // Settings and caches of the tests' own.
-  process.env['GIT_CONFIG_GLOBAL'] = project.path('gitconfig');
-  process.env['npm_config_cache'] = project.path('npm-cache');
-  process.env['npm_config_fetch_retries'] = '0';
-});
-afterEach(async () => {
-  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-  Object.assign(process.env, before);
-  await project[Symbol.asyncDispose]();
-});
+useProject((made) => (project = made));
 
 const add = (source: string, ...args: string[]) => project.line(['plugins', 'add', source, '--yes', ...args]);
 const present = (name: string) =>

@@ -76,7 +76,7 @@ test('texts of a plugin cannot pretend to be lines of Longshore', async () => {
 });
 
 test('agents that do not exist or are programs are refused before anything is fetched', async () => {
-  await project.write('agents/program.mjs', `export default { id: 'program', model: 'scripted/x', tools: [], budget: {}, plugins: [] };`);
+  await project.write('agents/program.mjs', `export default { id: 'program', model: 'scripted/x', tools: [], budget: {}, plugins: [], approvalTimeoutMs: 0 };`);
   expect((await add('--agent', 'nobody', '--yes')).err).toContain('No agent named "nobody". Known: fixer, program.');
   expect(await add('--agent', 'program', '--yes')).toMatchObject({
     code: 2,

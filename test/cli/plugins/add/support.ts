@@ -54,3 +54,21 @@ const tools = ${JSON.stringify(tools)}.map((id) => defineTool({ id, ...about, ex
 export default definePlugin({ id: ${JSON.stringify(id)}, version: ${JSON.stringify(version)}, description: 'Words', tools });
 `;
 }
+
+/** A project for each test, with settings and caches of git and npm of its own. */
+export function useProject(take: (project: Project) => void): void {
+  const before = { ...process.env };
+  let project: Project;
+  beforeEach(async () => {
+    project = await makeProject();
+    process.env['GIT_CONFIG_GLOBAL'] = project.path('gitconfig');
+    process.env['npm_config_cache'] = project.path('npm-cache');
+    process.env['npm_config_fetch_retries'] = '0';
+    take(project);
+  });
+  afterEach(async () => {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    Object.assign(process.env, before);
+    await project[Symbol.asyncDispose]();
+  });
+}

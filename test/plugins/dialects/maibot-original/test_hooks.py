@@ -176,3 +176,15 @@ def test_the_order_of_handlers_is_that_of_hooks_then_modes_then_slots_and_weight
 def test_a_handler_that_no_conversation_has_a_use_for_is_refused_by_its_name(about: dict[str, str], refusal: str) -> None:
     kind = 'HOOK_HANDLER' if 'hook' in about else 'EVENT_HANDLER'
     assert {key: hooks.described('x', kind, about)[key] for key in ('point', 'refusal')} == {'point': None, 'refusal': refusal}
+
+
+def test_a_handler_that_is_cancelled_by_its_own_code_has_failed_and_the_next_one_runs() -> None:
+    async def waits(**_: Any) -> None:
+        task = asyncio.ensure_future(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    later = hook('chat.receive.after_process', returning({'modified_kwargs': {'message': {'processed_plain_text': 'Now?'}}}))
+    assert run('received', MESSAGE, hook('chat.receive.before_process', waits), later) == {'value': {**MESSAGE, 'text': 'Now?'}, 'stopped': False}
+    answer = run('received', MESSAGE, hook('chat.receive.before_process', waits, error_policy='abort'))
+    assert answer['stopped']

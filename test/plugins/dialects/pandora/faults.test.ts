@@ -30,6 +30,14 @@ test('does not hand the environment of the host to a tool or to resolveTools', a
   expect(createRegistry([plugin]).get('snoop:sees')?.environment).toEqual(['KEY']);
 });
 
+test('does not fail a call for what it logs, whatever that is', async () => {
+  const odd = 'const self: any = {}; self.self = self; logger.warn("odd", self, 10n, Symbol("s"), undefined, { a: 1 }, new Error("late")); return "done"';
+  const plugin = await loadPandoraFrom(bench, 'talker', { 'index.ts': entryOf({ says: odd }) });
+  const context = contextOf('conv-1');
+  expect(await run(plugin, 'says', {}, context)).toBe('done');
+  expect(context.told).toEqual(['warn odd [object Object] 10 Symbol(s) undefined {"a":1} late']);
+});
+
 /** An entry that resolves one tool, or does what its configuration says. */
 const RESOLVING = `${entryOf({ still: 'return "static"' })}
   export const resolveTools = async ({ pluginConfig }: any) => {
@@ -118,7 +126,7 @@ test('does not take /data-secret for /data, and does not follow a link out of it
   await writeFile(join(data, 'a.txt'), 'readable');
   await writeFile(`${data}-secret/b.txt`, 'secret');
   await symlink(`${data}-secret/b.txt`, join(data, 'link.txt'));
-  const source = entryOf({ read: 'return (globalThis as any).readFile(input.path)' }, `parameters: { type: 'object' },`);
+  const source = entryOf({ read: 'return Reflect.get(globalThis, "readFile")(input.path)' }, `parameters: { type: 'object' },`);
   const plugin = await loadPandoraFrom(bench, 'reading', { 'index.ts': source }, permitting({ fs: [data] }));
   expect(await run(plugin, 'read', { path: join(data, 'a.txt') })).toBe('readable');
   for (const path of [`${data}-secret/b.txt`, join(data, 'link.txt'), `${data}/../data-secret/b.txt`]) {

@@ -1,4 +1,4 @@
-import { contextOf, run } from '../../isolates/support.ts';
+import { contextOf, problemOf, run } from '../../isolates/support.ts';
 import { hostOf } from '../support.ts';
 import { entryOf, loadPandoraFrom } from './support.ts';
 import { bench, useWeather } from './weather.ts';
@@ -38,4 +38,15 @@ test('a tool asks for approval as its own entry says, whatever its code says', a
   const files = { 'index.ts': `${CLAIMS}\nexport { tools };`, 'other.ts': entryOf({ calm: 'return 1' }) };
   const made = await loadPandoraFrom(bench, 'claims-approval', files, provides({ requireApproval: true }, { requireApproval: false }));
   expect(made.tools.filter(({ requireApproval }) => requireApproval !== true).map(({ id }) => id)).toEqual(['calm']);
+});
+
+test('entries have no more processes than a plugin may have, and entries that share permissions share one', async () => {
+  const tools = Array.from({ length: 17 }, (_, index) => ({ entry: `e${index}.ts`, permissions: { network: [`h${index}.example`] } }));
+  const files = Object.fromEntries(tools.map(({ entry }, index) => [entry, entryOf({ [`t${index}`]: 'return 1' })]));
+  expect(await problemOf(loadPandoraFrom(bench, 'crowd', files, { provides: { tools } }))).toBe(
+    'Plugin "./crowd": its entries have 17 different sets of permissions, each of which needs a process, and may have 16. Give entries the same permissions',
+  );
+  expect(bench.isolates.health().plugins.filter(({ plugin }) => plugin === 'crowd')).toEqual([]);
+  const shared = tools.map(({ entry }) => ({ entry, permissions: { network: ['h.example'] } }));
+  expect((await loadPandoraFrom(bench, 'crowd', files, { provides: { tools: shared } })).tools).toHaveLength(17);
 });

@@ -26,7 +26,7 @@ class Plugin:
         self.done: list[str] = []
         self.may_load = asyncio.Event()
         self.may_unload = asyncio.Event()
-        self.problem: Exception | None = None
+        self.problem: BaseException | None = None
 
     def prepare(self) -> None:
         self.done.append('prepared')
@@ -120,8 +120,22 @@ def test_a_process_ends_although_its_plugin_does_not_finish_unloading(monkeypatc
     asyncio.run(work())
 
 
-@pytest.mark.parametrize('problem', [RuntimeError('no schema'), AttributeError('no schema'), ValueError('no schema')])
-def test_any_problem_is_an_answer(problem: Exception) -> None:
+class Panic(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    ('problem', 'message'),
+    [
+        (RuntimeError('no schema'), 'RuntimeError: no schema'),
+        (AttributeError('no schema'), 'AttributeError: no schema'),
+        (ValueError('no schema'), 'ValueError: no schema'),
+        (SystemExit('no schema'), 'SystemExit: no schema'),
+        (Panic('no schema'), 'Panic: no schema'),
+        (asyncio.CancelledError(), 'CancelledError: it was cancelled by its own code, as when that waits for a task that it has cancelled'),
+    ],
+)
+def test_any_problem_is_an_answer(problem: BaseException, message: str) -> None:
     async def work() -> None:
         plugin = Plugin()
         plugin.problem = problem
@@ -139,7 +153,7 @@ def test_any_problem_is_an_answer(problem: Exception) -> None:
                 return lines[-1] != b''
 
             await asyncio.wait_for(until(has_answer), 60)
-        assert json.loads(lines[-1])['error']['message'] == f'{type(problem).__name__}: no schema'
+        assert json.loads(lines[-1])['error']['message'] == message
         os.close(theirs[1])
         await serving
         os.close(ours[1])

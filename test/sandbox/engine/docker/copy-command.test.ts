@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,7 +12,8 @@ let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'longshore copies-'));
 });
-afterEach(() => rm(directory, { recursive: true }));
+// Node.js removes no paths that are too long.
+afterEach(() => promisify(execFile)('rm', ['-r', directory]));
 
 type Kind = MountedPlace['kind'];
 type TargetKind = MountedTarget['kind'];
@@ -86,6 +87,47 @@ test('the files of a sandbox are copied as they are, whatever their names', asyn
     expect(await readlink(join(to, 'pages.img'))).toBe('/etc/hostname');
     expect(await read(to, 'kept')).toBe('yes');
   }
+});
+
+describe('what is nested more deeply than a path can be long', () => {
+  const inside = async (place: string, script: string) => (await promisify(execFile)('python3', ['-c', `import os\n${script}`], { cwd: place })).stdout;
+  /** Has the files `first` and `last`, and far below them a second name of `first`. */
+  async function deepVolume(levels: number, name: string): Promise<string> {
+    const from = join(directory, 'volume');
+    await mkdir(from);
+    for (const file of ['first', 'last']) await writeFile(join(from, file), file);
+    await inside(from, `top = os.open('.', 0)\nfor _ in range(${levels}): os.mkdir('${name}'); os.chdir('${name}')\nos.link('first', 'first', src_dir_fd=top)`);
+    return from;
+  }
+  const levelsIn = (place: string, name: string) => inside(place, `n = 0\nwhile os.path.isdir('${name}'): os.chdir('${name}'); n += 1\nprint(n)`);
+
+  test.each([
+    [30, 'd'.repeat(200), 20],
+    [12_000, 'd', 2040],
+  ])('stays behind, and all else is copied and comes back from an archive (%d levels)', async (levels, name, kept) => {
+    const from = await deepVolume(levels, name);
+    for (const move of [copy, carry]) {
+      const to = await mkdtemp(join(directory, 'to-'));
+      await move('volume', from, 'volume', to);
+      expect([await read(to, 'first'), await read(to, 'last')]).toEqual(['first', 'last']);
+      const found = Number(await levelsIn(to, name));
+      expect(found).toBeGreaterThan(kept * 0.9);
+      expect(found).toBeLessThan(kept * 1.1);
+    }
+  });
+
+  test('is left out of an archive that an earlier version has packed with it, and hides no other problem', async () => {
+    const from = await deepVolume(30, 'd'.repeat(200));
+    const archive = await run(['tar', '-C', from, '-czf', '-', '.']);
+    const to = join(directory, 'to');
+    const unpack = copyJobCommand(undefined, { kind: 'volume', path: to, pages: ENGINE_PAGES });
+    await run(unpack, archive);
+    expect(await read(to, 'last')).toBe('last');
+    const failed = (await run(unpack, archive.subarray(0, -20)).catch((error: unknown) => error)) as { code: number; stderr: Buffer };
+    expect(failed.code).toBe(1);
+    expect(failed.stderr.toString()).toContain('unexpected end of file');
+    await expect(copy('volume', join(directory, 'missing'), 'volume', join(directory, 'copied'))).rejects.toMatchObject({ code: 1 });
+  });
 });
 
 test('a volume for another sandbox is marked, so that what ran in the source does not count as ended in it', async () => {

@@ -167,6 +167,19 @@ ctypes.CDLL(None).syscall(93 if platform.machine() == 'aarch64' else 60, 0)`,
     expect(await output(again.handle, `cat kept; pgrep -fc "[s]leep ${seconds}" || true`)).toBe('yes0');
   });
 
+  test('what is left of an earlier sandbox of the same id is ended and replaced', async () => {
+    const owner = newOwner();
+    const sandboxes = worker();
+    const { handle } = await sandboxes.open(owner, {});
+    expect(await output(handle, 'echo first')).toBe('first');
+    const pid = await pidOf(owner.sandboxId);
+    // As a removal whose worker died before it came to the engine.
+    await store.sandboxes.remove(owner.sandboxId);
+    const again = await worker().open(owner, {});
+    expect(await output(again.handle, 'echo again')).toBe('again');
+    expect(isAlive(pid)).toBe(false);
+  });
+
   test('the reaper removes what no row owns, with its processes', async () => {
     const owner = newOwner();
     const sandboxes = worker();

@@ -74,6 +74,8 @@ export class FakeDatabase {
       },
       lostSince: async (hostId: string, by: { hostId: string; lostAfterMs: number }) =>
         this.#isGivenUp(hostId, by.hostId, by.lostAfterMs) ? new Date(this.#hosts.get(hostId)?.heardMs ?? 0).toISOString() : undefined,
+      lost: async (by: { hostId: string; lostAfterMs: number }) =>
+        [...this.#hosts.keys()].filter((hostId) => this.#isGivenUp(hostId, by.hostId, by.lostAfterMs)),
     };
   }
 

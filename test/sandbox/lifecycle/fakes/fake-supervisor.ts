@@ -66,12 +66,12 @@ export class FakeSupervisor {
   #followers: { execId: string; end: () => void }[] = [];
   #frozen = false;
   #ended = false;
+  #ticks = false;
   #fence = 0;
 
   constructor(volume: FakeVolume, id: string) {
     this.#volume = volume;
     this.#id = id;
-    this.#tick();
   }
 
   connect(): Duplex {
@@ -112,21 +112,27 @@ export class FakeSupervisor {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** While a command runs, or is followed. */
   #tick(): void {
+    if (this.#ticks) return;
+    this.#ticks = true;
     setTimeout(() => {
+      this.#ticks = false;
       if (this.#ended) return;
-      if (!this.#frozen) {
-        for (const [execId, exec] of this.#volume.execs) {
-          if (exec.state !== 'running') continue;
-          exec.leftMs -= TICK_MS;
-          if (exec.leftMs > 0) continue;
-          exec.state = 'ended';
-          this.#volume.files.names.add(execId);
-        }
-        this.#answerFollowers();
-      }
-      this.#tick();
+      if (!this.#frozen) this.#pass();
+      if (this.#followers.length > 0 || [...this.#volume.execs.values()].some(({ state }) => state === 'running')) this.#tick();
     }, TICK_MS);
+  }
+
+  #pass(): void {
+    for (const [execId, exec] of this.#volume.execs) {
+      if (exec.state !== 'running') continue;
+      exec.leftMs -= TICK_MS;
+      if (exec.leftMs > 0) continue;
+      exec.state = 'ended';
+      this.#volume.files.names.add(execId);
+    }
+    this.#answerFollowers();
   }
 
   #whenAwake(act: () => void): void {
@@ -208,6 +214,7 @@ export class FakeSupervisor {
     this.#volume.startedAtMs.set(execId, performance.now());
     const [word, milliseconds] = command.split(' ');
     this.#volume.execs.set(execId, { state: 'running', leftMs: word === 'wait' ? Infinity : Number(milliseconds), status: 'exited' });
+    this.#tick();
   }
 
   #follow(execId: string, send: Send): void {
@@ -215,6 +222,7 @@ export class FakeSupervisor {
     send(FRAMES.reply, { startedAt: 'now' });
     this.#followers.push({ execId, end: () => send(FRAMES.end, { exit: this.#exit(execId), stdout: preview, stderr: preview }) });
     this.#answerFollowers();
+    this.#tick();
   }
 
   #exit(execId: string): JsonObject {

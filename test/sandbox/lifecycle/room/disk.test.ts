@@ -29,17 +29,22 @@ function world({ own, candidates = [], state, waitedMs = 0, labels = [] }: Given
   const row = state && { ...OWNER, state, hostId: 'here' };
   const waiters: RoomWaiter[] = [];
   const calls: string[] = [];
+  const said: [string, HostDisk][] = [];
   const context = {
     hostId: 'here',
     hostLabels: labels,
     runtimes: async () => ['runc'],
-    pools: { keyFor: () => undefined },
+    pools: { templatesFor: () => [] },
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
     disk: async () => own,
     lease: { state: () => ({ isDraining: false, hasOthers: candidates.length > 0 }) },
-    fleet: { candidates: async () => (row && row.state !== 'archived' ? [] : candidates), hosts: async () => [] },
+    fleet: {
+      candidates: async () => (row && row.state !== 'archived' ? [] : candidates.toSorted((one, two) => one.load - two.load)),
+      hosts: async () => [],
+      noteDisk: async (hostId: string, disk: HostDisk) => void said.push([hostId, disk]),
+    },
     rows: { get: async () => undefined, ofConversation: async () => row },
     roomQueue: {
       join: async (waiter: RoomWaiter) => {
@@ -51,7 +56,7 @@ function world({ own, candidates = [], state, waitedMs = 0, labels = [] }: Given
     },
     events: { append: async (_: string, [event]: { type: string; data: unknown }[]) => void calls.push(`${event?.type} ${JSON.stringify(event?.data)}`) },
   };
-  return { context: context as unknown as DockerContext, waiters, calls };
+  return { context: context as unknown as DockerContext, waiters, calls, said };
 }
 
 const MOVING = { ...OWNER, mayMove: true } as const;
@@ -95,6 +100,21 @@ test('a host that is short of disk sends a new and an archived sandbox elsewhere
     expect(await checkPlace(world({ own: SHORT, state }).context, OWNER, {})).toBeUndefined();
     expect(await checkPlace(world({ own: SHORT, candidates: both, state }).context, MOVING, {})).toBeUndefined();
   }
+});
+
+test('a sandbox that is sent to a host which has just become short of disk is not sent to and fro: other hosts learn of it at once', async () => {
+  const [here, other] = [candidate('here', 0), candidate('other', 0.9)];
+  const { context, said } = world({ own: SHORT, candidates: [here, other] });
+  const asked = world({ own: ENOUGH, candidates: [other, here] });
+  Object.assign(asked.context, { hostId: 'other' });
+  expect(await hostOf(checkPlace(asked.context, MOVING, {}))).toBe('here');
+  expect(await hostOf(checkPlace(context, MOVING, {}))).toBe('other');
+  expect(said).toEqual([['here', SHORT]]);
+  Object.assign(here, { shortDisk: said[0]?.[1] });
+  expect(await checkPlace(asked.context, MOVING, {})).toBeUndefined();
+  // It is known by now.
+  expect(await hostOf(checkPlace(context, MOVING, {}))).toBe('other');
+  expect([...said, ...asked.said]).toHaveLength(1);
 });
 
 test.each([

@@ -19,6 +19,7 @@ interface Known {
   isThere?: boolean;
   isDraining?: boolean;
   roomGib?: number;
+  allowedGib?: number;
 }
 
 /** This host, without labels, and others. */
@@ -36,14 +37,16 @@ function world(
   const row = state && { sandboxId: 'sbx_warm', conversationId: 'conv_1', state, hostId: on };
   const asked: Wanted[] = [];
   const free = ({ labels = [], isThere = true, isDraining = false }: Known) => isThere && !isDraining && HAS.every((label) => labels.includes(label));
-  const candidates: Candidate[] = others
-    .filter(free)
-    .map(({ hostId, roomGib }) => ({ hostId, load: 0, ...(roomGib !== undefined && { allowedBytes: 4 * GIB, roomBytes: roomGib * GIB }) }));
+  const candidates: Candidate[] = others.filter(free).map(({ hostId, roomGib, allowedGib = 4 }) => ({
+    hostId,
+    load: 0,
+    ...(roomGib !== undefined && { allowedBytes: allowedGib * GIB, roomBytes: roomGib * GIB }),
+  }));
   const waiters: unknown[] = [];
   const context = {
     hostId: 'here',
     hostLabels: own,
-    pools: { keyFor: () => undefined },
+    pools: { templatesFor: () => [] },
     runtimes: async () => runtimes,
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
@@ -56,7 +59,12 @@ function world(
         return row && row.state !== 'archived' && row.hostId !== wanted.leaves ? [] : candidates;
       },
       hosts: async () =>
-        others.map(({ hostId, labels, isThere = true }) => ({ hostId, isThere, facts: { version: '1', runtimes: ['runc'], ...(labels && { labels }) } })),
+        others.map(({ hostId, labels, isThere = true, isDraining = false }) => ({
+          hostId,
+          isThere,
+          facts: { version: '1', runtimes: ['runc'], ...(labels && { labels }) },
+          ...(isDraining && { drainingSince: '2026-01-01T00:00:00.000Z' }),
+        })),
     },
     rows: { get: async () => undefined, ofConversation: async () => row },
     roomQueue: {
@@ -117,6 +125,14 @@ test('where those that have them are full, it waits in the queue of hosts with t
   expect(waiters).toMatchObject([{ waiter: 'conv_1', labels: HAS }]);
   expect(waiters[0]).not.toHaveProperty('hostId');
   expect(await hostOf(checkPlace(context, OWNER, NEEDS))).toBe('full');
+});
+
+test('what cannot ask again waits on a host that is large enough for it', async () => {
+  const { context } = world([
+    { hostId: 'small', labels: HAS, roomGib: 4 },
+    { hostId: 'large', labels: HAS, roomGib: 0, allowedGib: 8 },
+  ]);
+  expect(await hostOf(checkPlace(context, OWNER, { ...NEEDS, memoryMb: 5000 }))).toBe('large');
 });
 
 test('a sandbox in use stays where it is, and so does one on another host that is there', async () => {

@@ -5,10 +5,12 @@ import { readMemoryShare } from '../../../../src/platform/read-memory-share.ts';
 import { elsewhereOf } from '../../../../src/sandbox/api/elsewhere.ts';
 import { untilRoom } from '../../../../src/sandbox/api/until-room.ts';
 import type { DockerContext } from '../../../../src/sandbox/lifecycle/base/docker-context.ts';
+import { createKeptPools } from '../../../../src/sandbox/lifecycle/base/kept-pools.ts';
 import { factsOf } from '../../../../src/sandbox/lifecycle/room/facts-of.ts';
 import { checkPlace } from '../../../../src/sandbox/lifecycle/room/place.ts';
+import { wantedFor } from '../../../../src/sandbox/lifecycle/room/send-away.ts';
 import { withRoom } from '../../../../src/sandbox/lifecycle/room/with-room.ts';
-import type { Candidate } from '../../../../src/store/service/fleet.ts';
+import type { Candidate, KnownHost } from '../../../../src/store/service/fleet.ts';
 import type { RoomWaiter } from '../../../../src/store/conversation/room-queue.ts';
 
 const GIB = 2 ** 30;
@@ -19,19 +21,19 @@ function full(values: { neededMb?: number; promisedMb?: number; allowedMb?: numb
 }
 
 /** A host with warm sandboxes, and a queue in which one has waited for so long. */
-function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates = [] as Candidate[], log = true } = {}) {
+function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates = [] as Candidate[], known = [] as Partial<KnownHost>[], log = true } = {}) {
   const stood: RoomWaiter[] = [];
   const calls: string[] = [];
   const context = {
     hostId: 'here',
     hostLabels: [],
-    pools: { keyFor: ({ template }: SandboxOptions) => template },
+    pools: createKeptPools(),
     hostWaitMs: 60_000,
     lostAfterMs: 30_000,
     disk: async () => undefined,
     log: createLogger({ LONGSHORE_LOG_LEVEL: 'silent' }),
     lease: { state: () => ({ isDraining: false, hasOthers: true }) },
-    fleet: { candidates: async () => candidates },
+    fleet: { candidates: async () => candidates, hosts: async () => known },
     rows: { get: async () => undefined, ofConversation: async () => undefined },
     poolRows: {
       unclaimed: async () => warm.map((sandboxId) => ({ sandboxId })),
@@ -59,6 +61,17 @@ function world({ warm = [] as string[], waitedMs = 0, isNew = false, candidates 
   };
   return { context: context as unknown as DockerContext, stood, calls };
 }
+
+test('a host with a warm sandbox of a template is looked for also where it keeps them under the name of another one whose sandboxes are alike', () => {
+  const pools = createKeptPools();
+  pools.set({ template: 'quick', stopAfterMs: 60_000 }, 'key');
+  pools.set({ template: 'slow', stopAfterMs: 90_000 }, 'key');
+  pools.set({ template: 'large', memoryMb: 4096 }, 'another');
+  const warmOf = (options: SandboxOptions) => wantedFor({ pools }, ASKING, options).warmOf;
+  expect(warmOf({ template: 'quick', stopAfterMs: 60_000 })).toEqual(['quick', 'slow']);
+  expect(warmOf({ template: 'large', memoryMb: 4096 })).toEqual(['large']);
+  expect(warmOf({ template: 'large', memoryMb: 2048 })).toBeUndefined();
+});
 
 test('warm sandboxes are given up one after the other, the newest first, before anybody waits', async () => {
   const { context, calls, stood } = world({ warm: ['new', 'old', 'oldest'] });
@@ -130,8 +143,8 @@ describe('where a sandbox is made', () => {
     allowedBytes: allowedGib * GIB,
     roomBytes: roomGib * GIB,
   });
-  const place = (candidates: Candidate[], memoryMb = 1024) => {
-    const { context, stood } = world({ candidates });
+  const place = (candidates: Candidate[], memoryMb = 1024, known: Partial<KnownHost>[] = []) => {
+    const { context, stood } = world({ candidates, known });
     return { placed: checkPlace(context, { ...ASKING, mayMove: true }, { memoryMb }), stood };
   };
 
@@ -164,6 +177,15 @@ describe('where a sandbox is made', () => {
 
   test('a host without a limit has room', () => place([{ hostId: 'here', load: 9 }, limited('other', 9.5, 0)]).placed);
 
+  test('elsewhere where others wait for the host that would be first, and not behind them', async () => {
+    const awaited = { ...limited('here', 0.2, 2), ahead: 2 };
+    const error: unknown = await place([awaited, limited('other', 0.8, 1)]).placed.catch((reason: unknown) => reason);
+    expect(elsewhereOf(error)).toMatchObject({ host: 'other' });
+    const { placed, stood } = place([awaited, limited('other', 0.9, 0.5)]);
+    await expect(placed).rejects.toMatchObject({ code: 'HOST_FULL', values: { ahead: 2 } });
+    expect(stood).toMatchObject([{ waiter: 'conv_1', waits: { ahead: 2 } }]);
+  });
+
   test('where no host has room, it waits for any of them', async () => {
     const { placed, stood } = place([limited('other', 0.1, 0), limited('here', 0.9, 0.5, 8)]);
     await expect(placed).rejects.toMatchObject({ code: 'HOST_FULL', values: { host: 'here', neededMb: 1024, promisedMb: 7680, allowedMb: 8192 } });
@@ -175,6 +197,53 @@ describe('where a sandbox is made', () => {
     const { placed, stood } = place([limited('other', 0, 4), limited('here', 0, 2, 2)], 5000);
     await expect(placed).rejects.toMatchObject({ code: 'SANDBOX_TOO_LARGE', values: { host: 'other', allowedMb: 4096 } });
     expect(stood).toEqual([]);
+  });
+
+  describe('one that only hosts could have that take none now', () => {
+    const facts = (allowedGib?: number, runtimes = ['runc']) => ({ version: '1', runtimes, ...(allowedGib && { allowedBytes: allowedGib * GIB }) });
+    const drained = { hostId: 'drained', isThere: true, drainingSince: '2026-01-01T00:00:00.000Z' };
+    const silent = { hostId: 'silent', isThere: false };
+
+    test('is tried again until one of them is there', async () => {
+      const small = limited('here', 0, 2, 2);
+      const known = [
+        { ...drained, facts: facts(8) },
+        { ...silent, facts: facts() },
+        { hostId: 'here', isThere: true, facts: facts(2) },
+      ];
+      const { placed, stood } = place([small], 5000, known);
+      await expect(placed).rejects.toMatchObject({ code: 'HOSTS_AWAY', retryable: true });
+      await expect(placed).rejects.toThrow(
+        'of those that have what it needs (5000 MB of memory), "drained" is being drained, "silent" has not been heard of. Start their workers',
+      );
+      expect(stood).toEqual([]);
+    });
+
+    test('is refused where they lack something else', async () => {
+      const { context } = world({ known: [{ ...drained, facts: facts(8) }, { ...silent }] });
+      const asking = { ...ASKING, runtime: 'runsc', anywhere: true };
+      const large = full({ neededMb: 5000 });
+      await expect(withRoom(context, asking, () => Promise.reject(large))).rejects.toMatchObject({ code: 'SANDBOX_TOO_LARGE' });
+    });
+
+    test('is refused where it has to stay', async () => {
+      const { context } = world({ known: [{ ...drained, facts: facts(8) }] });
+      const large = full({ neededMb: 5000 });
+      await expect(withRoom(context, ASKING, () => Promise.reject(large))).rejects.toMatchObject({ code: 'SANDBOX_TOO_LARGE' });
+      await expect(withRoom(context, { ...ASKING, anywhere: true }, () => Promise.reject(large))).rejects.toMatchObject({ code: 'HOSTS_AWAY' });
+    });
+
+    test('waits for disk, where that is what they lack', async () => {
+      const shortDisk = { freeBytes: GIB, totalBytes: 100 * GIB, againBytes: 2 * GIB, isShort: true };
+      for (const large of [
+        { ...limited('large', 0, 8, 8), shortDisk },
+        { hostId: 'large', load: 0, shortDisk },
+      ]) {
+        const { placed, stood } = place([{ ...limited('small', 0, 2, 2), shortDisk }, limited('here', 0, 2, 2), large], 5000);
+        await expect(placed).rejects.toMatchObject({ code: 'HOST_DISK_FULL', values: { host: 'large' } });
+        expect(stood).toMatchObject([{ waits: { host: 'large', disk: { leastMb: 2048 } } }]);
+      }
+    });
   });
 });
 
@@ -188,7 +257,7 @@ test('what cannot come again is repeated until there is room, another error come
   expect(await untilRoom(act)).toBe(4);
   await expect(untilRoom(() => Promise.reject(new Error('another')))).rejects.toThrow('another');
   const stopped = new AbortController();
-  const waiting = untilRoom(() => Promise.reject(full()), stopped.signal);
+  const waiting = untilRoom(() => Promise.reject(full()), { signal: stopped.signal });
   stopped.abort();
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
 });

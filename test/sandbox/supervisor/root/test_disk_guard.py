@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from root.execs.users import User
 from shared.protocol import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from root.loop import Loop
@@ -198,3 +200,58 @@ def test_a_count_for_which_there_is_no_room_counts_as_over(storage: Storage, mon
         assert storage.look() == ['held', 'ended']
         assert storage.guard.largest_file() == 0
     assert storage.guard.largest_file() is None
+
+
+def _stop_counts(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counting process is stopped, as a guest can do that with one that counts with its real id, while it is not held still."""
+
+    def count(guard: DiskGuard) -> SimpleNamespace:
+        if guard._held is None:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return SimpleNamespace(**storage.count)
+
+    monkeypatch.setattr(DiskGuard, '_count_once', count)
+
+
+@pytest.fixture
+def in_time() -> Iterator[None]:
+    def too_late(number: int, frame: object) -> None:
+        pytest.fail('the supervisor waits')
+
+    before = signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures('in_time')
+def test_a_guest_that_stops_the_count_does_not_stop_the_supervisor(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage.look()
+    storage.write(LIMIT + 1)
+    storage.look()
+    _stop_counts(storage, monkeypatch)
+    monkeypatch.setattr(disk_guard, '_PATIENCE', 0.1, raising=False)
+    storage.work.done.clear()
+    assert storage.guard.largest_file() == 0
+    # It is counted again, while what could stop that is held still.
+    assert storage.work.done == ['held']
+    while storage.guard._pipe >= 0:
+        storage._loop.step(None, False)
+    assert storage.work.done == ['held', 'went on']
+    assert storage.guard.is_over
+
+
+@pytest.mark.usefixtures('in_time')
+def test_a_guest_that_stops_the_count_after_its_result_does_not_stop_the_supervisor(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+
+    def write_and_stop(fd: int, data: bytes) -> int:
+        written = write(fd, data)
+        if len(data) == disk_guard._COUNTED.size:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return written
+
+    monkeypatch.setattr(os, 'write', write_and_stop)
+    assert storage.look() == []
+    assert not storage.guard.is_over

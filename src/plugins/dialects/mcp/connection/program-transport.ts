@@ -9,7 +9,7 @@ import { excessOf } from '../../../../contracts/foreign-json.ts';
 import { cutMiddle, visibleLine } from '../../../../contracts/visible-text.ts';
 import { endWithWorker } from './end-with-worker.ts';
 import { MessageRefused } from './message-refused.ts';
-import { createLineReader } from '../../../../common/line-reader.ts';
+import { createLineReader } from '../../../../common/lines/line-reader.ts';
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const MAX_LAST_WORDS = 500;

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, realpath, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { runCommand } from '../../../../platform/run-command.ts';
 import { readProgram } from '../../../../platform/read-program.ts';
@@ -96,15 +96,23 @@ function isFaultOfPip({ code, stdout, stderr }: Awaited<ReturnType<typeof runCom
   return code === 2 && /^ERROR: Exception:$/m.test(`${stdout}\n${stderr}`);
 }
 
-/** The wheel of the newest pip, which runs as it is; undefined where the index has none. */
+/** The wheel of the newest pip, which runs as it is; undefined where it cannot be fetched now. */
 async function newestPip(directory: string): Promise<string | undefined> {
-  const { path } = await once(join(directory, 'pip'), async (beside) => {
-    await runCommand('python3', ['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary', ':all:', '--dest', beside, 'pip'], {
+  const path = join(directory, 'pip');
+  // Versions before left an empty directory when it could not be fetched. One that is not empty stays.
+  await rmdir(path).catch(() => undefined);
+  const layer = await once(path, async (beside) => {
+    const { code } = await runCommand('python3', ['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary', ':all:', '--dest', beside, 'pip'], {
       timeoutMs: INSTALL_TIMEOUT_MS,
       env: QUIET,
     });
-  });
-  const [wheel] = await readdir(path);
+    if (code !== 0) throw new Error(`pip ended with code ${code}`);
+  }).catch(() => undefined);
+  return layer && wheelIn(layer.path);
+}
+
+async function wheelIn(path: string): Promise<string | undefined> {
+  const [wheel] = await readdir(path).catch(() => []);
   return wheel && join(path, wheel);
 }
 

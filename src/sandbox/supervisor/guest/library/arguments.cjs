@@ -26,6 +26,7 @@ exports.problemOf = problemOf;
 function problemOf(value, path = '', above = []) {
   switch (typeof value) {
     case 'string':
+      return problemOfText(value, path);
     case 'boolean':
       return undefined;
     case 'number':
@@ -41,6 +42,14 @@ function problemOf(value, path = '', above = []) {
   }
 }
 
+function problemOfText(text, path, what = '') {
+  const half = text.search(/\p{Surrogate}/u);
+  if (half >= 0) return `${path}: half a character at ${half}${what}, which is no text`;
+  // Postgres keeps no text with NUL.
+  const nul = text.indexOf('\0');
+  return nul < 0 ? undefined : `${path}: a NUL character at ${nul}${what}, which no call can carry; leave it out, or pass the path of a file`;
+}
+
 function problemOfObject(value, path, above) {
   if (above.includes(value)) return `${path}: it contains itself`;
   const advice = adviceOn(value);
@@ -50,7 +59,7 @@ function problemOfObject(value, path, above) {
   // A property that is undefined was left out, as everywhere in JavaScript.
   const parts = Array.isArray(written) ? [...written.entries()] : Object.entries(written).filter(([, part]) => part !== undefined);
   for (const [name, part] of parts) {
-    const problem = problemOf(part, `${path}/${name}`, [...above, value]);
+    const problem = (typeof name === 'string' && problemOfText(name, path, ' of a name')) || problemOf(part, `${path}/${name}`, [...above, value]);
     if (problem) return problem;
   }
   return undefined;

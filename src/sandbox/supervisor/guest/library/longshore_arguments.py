@@ -23,11 +23,8 @@ def _problem(value: object, path: str, above: tuple[object, ...] = ()) -> str | 
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            return f'{path}: half a character at {error.start}, which is no text'
-        return None
+        problem = _problem_of_text(value)
+        return problem and f'{path}: {problem}'
     if isinstance(value, (dict, list, tuple)):
         if any(value is one for one in above):
             return f'{path}: it contains itself'
@@ -39,8 +36,21 @@ def _problem(value: object, path: str, above: tuple[object, ...] = ()) -> str | 
     return f'{path}: {type(value).__name__} is no JSON; {_advice(value)}'
 
 
+def _problem_of_text(text: str, what: str = '') -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f'half a character at {error.start}{what}, which is no text'
+    # Postgres keeps no text with NUL.
+    nul = text.find('\0')
+    return None if nul < 0 else f'a NUL character at {nul}{what}, which no call can carry; leave it out, or pass the path of a file'
+
+
 def _first(value: Any, path: str, above: tuple[object, ...]) -> str | None:
     for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+        problem = _problem_of_text(name, ' of a name') if isinstance(name, str) else None
+        if problem:
+            return f'{path}: {problem}'
         problem = _problem(part, f'{path}/{name}', above)
         if problem:
             return problem

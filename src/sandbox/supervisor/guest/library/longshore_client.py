@@ -21,7 +21,8 @@ _LENGTH = struct.Struct('>I')
 _AT_ONCE = 60
 """Connections of one process: fewer than the supervisor's limits for calls and for connections at a time."""
 _LARGEST = 1_000_000
-_MANY_DIGITS = re.compile(rb'\d{16}')
+_SUSPICIOUS = re.compile(rb'\d{16}|\\u0000')
+"""What a large number or a NUL character has in JSON; other texts may have it, too."""
 
 
 class ToolError(Exception):
@@ -97,7 +98,7 @@ def _frame(call_id: str, tool: str, arguments: dict[str, Any]) -> bytes:
         raise _not_json(tool, problem_of(arguments) or str(error)) from error
     if len(body) > _LARGEST:
         raise ToolError(f'a call of {len(body)} bytes; at most {_LARGEST} are allowed. Pass the path of a file instead', 'TOO_LARGE')
-    problem = problem_of(arguments) if _MANY_DIGITS.search(body) else None
+    problem = problem_of(arguments) if _SUSPICIOUS.search(body) else None
     if problem:
         raise _not_json(tool, problem)
     return _LENGTH.pack(len(body)) + body

@@ -10,6 +10,8 @@ from shared.lean_modules import signal
 _LOOKS = 10
 # Seconds between two checks of processes that are stopping.
 _GLANCE = 0.002
+# Of the flags in /proc/PID/stat.
+_EXITING = 4
 
 
 def signal_tree(root: int, number: int) -> int:
@@ -77,6 +79,12 @@ def descendants(root: int, leave_out: bytes = b'ZX') -> list[int]:
     return found
 
 
+def is_ending(pid: int) -> bool:
+    """Whether a process has ended, and its parent has not seen it yet, or is about to end."""
+    fields = _stat_of(f'/proc/{pid}')
+    return len(fields) > 6 and (fields[0] in (b'Z', b'X') or int(fields[6]) & _EXITING != 0)
+
+
 def _state_and_parent(pid: str | int) -> tuple[bytes, int]:
     """A process whose first thread has ended looks like a zombie while others of its threads run on: its state is theirs."""
     state, parent = _state_and_parent_in(f'/proc/{pid}')
@@ -91,19 +99,24 @@ def _state_and_parent(pid: str | int) -> tuple[bytes, int]:
 
 
 def _state_and_parent_in(directory: str) -> tuple[bytes, int]:
+    fields = _stat_of(directory)
+    return (fields[0], int(fields[1])) if len(fields) > 1 else (b'X', 0)
+
+
+def _stat_of(directory: str) -> list[bytes]:
+    """What the kernel says of a process or a thread, from its state on; empty for none."""
     try:
         fd = os.open(f'{directory}/stat', os.O_RDONLY)
     except OSError:
-        return b'X', 0
+        return []
     try:
         line = os.read(fd, 1024)
     except OSError:
-        return b'X', 0
+        return []
     finally:
         os.close(fd)
     # The program's name is in parentheses and may contain anything, so the last one counts.
-    fields = line[line.rfind(b')') + 2 :].split(None, 2)
-    return (fields[0], int(fields[1])) if len(fields) == 3 else (b'X', 0)
+    return line[line.rfind(b')') + 2 :].split(None, 7)
 
 
 def _signal(pid: int, number: int) -> None:

@@ -32,6 +32,7 @@ _REHEARSAL = marshal.dumps(([b'/nowhere'], b'/', {b'PATH': b'/'}, True, None, No
 ENDED = b'E'
 FAILED = b'F'
 ENDED_SIZE = 5
+_CORE = 0x80
 
 
 def prepare(contained: bool) -> None:
@@ -71,11 +72,21 @@ def run(theirs: Sequence[int], user: Ids) -> NoReturn:
     os.closerange(0, _STATUS)
     while True:
         try:
-            pid, status = os.wait()
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         except ChildProcessError:
             os._exit(0)
-        if pid == child:
-            os.write(_STATUS, ENDED + struct.pack('>i', status))
+        if ended is None:
+            continue
+        if ended.si_pid == child:
+            # Before its pid vanishes: who waits for that may then ask the supervisor, which has to know of the end.
+            os.write(_STATUS, ENDED + struct.pack('>i', _wait_status(ended)))
+        os.waitpid(ended.si_pid, 0)
+
+
+def _wait_status(ended: os.waitid_result) -> int:
+    if ended.si_code == os.CLD_EXITED:
+        return ended.si_status << 8
+    return ended.si_status | (_CORE if ended.si_code == os.CLD_DUMPED else 0)
 
 
 def move_up(fds: Sequence[int]) -> list[int]:

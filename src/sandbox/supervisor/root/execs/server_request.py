@@ -10,6 +10,7 @@ import os
 import stat
 import struct
 
+from root.execs import processes
 from root.loop import READ
 from shared.lean_json import dumps
 from shared.lean_modules import signal, socket
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 _COMES_UP = 30.0
 _COMES_UP_POLL = 0.02
-_ENDS = 0.4
 _ENDS_POLL = 0.01
+# Seconds in which a keeper that has hung up begins to end, if it ends at all; and in which it has ended, also on a busy machine.
+_BEGINS_TO_END = 0.4
+_HAS_ENDED = 10.0
 _READ_SIZE = 65536
 _DONE = b'\0'
 _FAILED = 1 << 8
@@ -54,6 +57,7 @@ class ServerRequest:
         self._connection: socket.socket | None = None
         self._keeper = 0
         self._until = 0.0
+        self._hung_up = 0.0
 
     def begin(self, outputs: Outputs, stdin: Stdin | None, on_change: Callable[[], object]) -> None:
         self._outputs = outputs
@@ -132,13 +136,14 @@ class ServerRequest:
         else:
             self._keeper = _peer_of(connection)
             self._close()
-            self._until = self._loop.now() + _ENDS
+            self._hung_up = self._loop.now()
             self._await_end(self._loop.active)
 
     def _await_end(self, now: float) -> None:
-        """Waits for a moment until the end of the keeper has been noticed. Otherwise the next client would not start it again, and would wait for a listener
-        that does not exist."""
-        if now < self._until and _is_there(self._keeper):
+        """Waits until the end of the keeper has been noticed, for as long as that can take. Otherwise the next client would not start it again, and would wait
+        for a listener that does not exist."""
+        waited = now - self._hung_up
+        if _is_there(self._keeper) and waited < (_HAS_ENDED if processes.is_ending(self._keeper) else _BEGINS_TO_END):
             self.due = now + _ENDS_POLL
         else:
             self._fail('gone', 'the program that runs it was ended')

@@ -7,6 +7,7 @@ import inspect
 import logging
 from typing import Any, Callable
 
+from longshore_host.apart import apart
 from longshore_maibot.hooks import name_of
 
 START = 'on_start'
@@ -34,7 +35,7 @@ async def _run(handle: Callable[..., Any], event: str) -> None:
         takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
         result = handle(**{name: value for name, value in given.items() if takes_all or name in parameters})
         if inspect.isawaitable(result):
-            await result
+            await apart(result)
     # Code of a stranger may raise anything, also to end the process.
     except (Exception, SystemExit):
         logging.exception('a handler of the event %s failed', event)

@@ -9,6 +9,7 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any, Callable
 
+from longshore_host.apart import apart
 from longshore_maibot import shown
 from longshore_maibot.commands import option_of
 
@@ -88,7 +89,7 @@ async def run(
         given = shown.KINDS[point].show(value, call, of)
         given = {**caller, **given, **({'hook_name': of} if kind == 'HOOK_HANDLER' else {'event_type': of})}
         # A copy: handlers may change what they are given, and return it or not.
-        running = asyncio.ensure_future(_run(handle, copy.deepcopy(given)))
+        running = asyncio.ensure_future(apart(_run(handle, copy.deepcopy(given))))
         if not is_blocking(kind, about):
             _observing.add(running)
             running.add_done_callback(_ended)

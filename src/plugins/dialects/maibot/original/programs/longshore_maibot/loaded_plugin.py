@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import json
 import logging
 import os
 import sys
 from pathlib import Path
 from typing import Any, Callable
 
+from longshore_host.apart import apart, text_of
 from longshore_host.calls import Call, current
+from longshore_host.plain import plain
 from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_maibot import commands, events, hooks
@@ -59,7 +60,7 @@ class LoadedPlugin(PluginState):
             scopes.append(('bot', config.get('bot') or {}))
         for scope, changed in scopes:
             try:
-                await _await(self._plugin.on_config_update(scope, changed, version))
+                await apart(_await(self._plugin.on_config_update(scope, changed, version)))
             # Code of a stranger may raise anything, also to end the process.
             except (Exception, SystemExit):
                 logging.exception('on_config_update failed')
@@ -115,11 +116,11 @@ class LoadedPlugin(PluginState):
             arguments = {}
         token = current.set(call)
         try:
-            return {'value': _plain(await self._run(component, {**arguments}, caller)), 'sent': call.sent}
+            return {'value': _plain(await apart(self._run(component, {**arguments}, caller))), 'sent': call.sent}
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the tool %s failed', name)
-            return {'failed': f'{type(problem).__name__}: {problem}', 'sent': call.sent}
+            return {'failed': text_of(problem), 'sent': call.sent}
         finally:
             call.over = True
             current.reset(token)
@@ -158,7 +159,7 @@ class LoadedPlugin(PluginState):
         handler_name = str(_about(component).get('handler_name') or component['name'])
         handler = getattr(self._plugin, handler_name, None)
         if handler is None:
-            return await self._plugin.invoke_component(str(component['name']), **{**caller, **arguments})
+            return await self._plugin.invoke_component(str(component['name']), **{**arguments, **caller})
         return await _await(handler(**_accepted(handler, arguments, caller)))
 
 
@@ -185,10 +186,10 @@ def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _accepted(handler: Callable[..., Any], arguments: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, and what the handler takes of the values that the host knows."""
+    """The arguments, and what the handler takes of the values that the host knows, which the model cannot replace."""
     parameters = inspect.signature(handler).parameters
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
-    return {**{name: value for name, value in caller.items() if takes_all or name in parameters}, **arguments}
+    return {**arguments, **{name: value for name, value in caller.items() if takes_all or name in parameters}}
 
 
 def _kind_of(component: dict[str, Any]) -> str:
@@ -247,4 +248,4 @@ async def _await(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """The value as JSON can hold it. What JSON does not know becomes a text."""
-    return json.loads(json.dumps(value, ensure_ascii=False, default=str, allow_nan=False))
+    return plain(value, str, lambda number, _: number)

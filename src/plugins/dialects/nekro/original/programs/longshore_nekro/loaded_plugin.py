@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import json
 import logging
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longshore_host.apart import apart, text_of
 from longshore_host.calls import current
+from longshore_host.plain import plain
 from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_nekro.calling import Caller, MethodCall, forget_old_calls
@@ -108,11 +109,11 @@ class LoadedPlugin(PluginState):
         call = MethodCall(caller)
         token = current.set(call)
         try:
-            return {'value': await _run(method, arguments, _context_of(caller)), **call.answer()}
+            return {'value': await apart(_run(method, arguments, _context_of(caller))), **call.answer()}
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the method %s failed', name)
-            return {'failed': f'{type(problem).__name__}: {problem}', **call.answer()}
+            return {'failed': text_of(problem), **call.answer()}
         finally:
             call.over = True
             current.reset(token)
@@ -127,11 +128,11 @@ class LoadedPlugin(PluginState):
         call = MethodCall(caller)
         token = current.set(call)
         try:
-            return {'value': await answer_of(command, text, call), **call.answer()}
+            return {'value': await apart(answer_of(command, text, call)), **call.answer()}
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the command %s failed', name)
-            return {'failed': f'{type(problem).__name__}: {problem}', **call.answer()}
+            return {'failed': text_of(problem), **call.answer()}
         finally:
             call.over = True
             current.reset(token)
@@ -142,12 +143,12 @@ class LoadedPlugin(PluginState):
         if method is None:
             raise RequestFailed(-32602, f'the plugin has no webhook {endpoint!r}')
         try:
-            await _await(answer_request(method.func, arguments))
+            await apart(_await(answer_request(method.func, arguments)))
             return {}
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the webhook %s failed', endpoint)
-            return {'failed': f'{type(problem).__name__}: {problem}'}
+            return {'failed': text_of(problem)}
 
     async def _told(self, caller: Caller) -> dict[str, Any]:
         """What the plugin says before a step: a text for the instructions, and which methods the conversation has."""
@@ -158,7 +159,7 @@ class LoadedPlugin(PluginState):
             return {'text': await self._injected(_context_of(caller)), 'methods': await self._collected(_context_of(caller))}
         except (Exception, SystemExit) as problem:
             logging.exception('the methods of a conversation cannot be chosen')
-            raise RequestFailed(-32000, f'{type(problem).__name__}: {problem}') from problem
+            raise RequestFailed(-32000, text_of(problem)) from problem
         finally:
             call.over = True
             current.reset(token)
@@ -223,7 +224,11 @@ async def _await(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """The value as JSON has it."""
-    return json.loads(json.dumps(value, ensure_ascii=False, default=_simple, allow_nan=False))
+    return plain(value, _simple, _refused)
+
+
+def _refused(number: str, why: str) -> Any:
+    raise ValueError(f'it returned {number[:40]}: {why}; return None or a text')
 
 
 def _simple(value: Any) -> Any:

@@ -47,8 +47,8 @@ def bound(func: Callable[..., Any], context: AgentCtx, arguments: dict[str, Any]
     """The arguments of a call. One that was not given has its default."""
     name = context_of(func)
     named = {**arguments, **({} if name is None else {name: context})}
-    positional = [parameter.name for parameter in inspect.signature(func).parameters.values() if parameter.kind is inspect.Parameter.POSITIONAL_ONLY]
-    return [named.pop(each) for each in positional if each in named], named
+    positional = [parameter for parameter in inspect.signature(func).parameters.values() if parameter.kind is inspect.Parameter.POSITIONAL_ONLY]
+    return [named.pop(each.name, each.default) for each in positional], named
 
 
 def hints_of(func: Callable[..., Any]) -> dict[str, Any]:

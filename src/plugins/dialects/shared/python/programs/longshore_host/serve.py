@@ -6,6 +6,7 @@ it only says what the plugin offers."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ import signal
 import sys
 from typing import Any, Callable, NoReturn, Protocol
 
+from longshore_host.apart import text_of
 from longshore_host.compile_first import compile_first
 from longshore_host.proxies import respect_proxies
 from longshore_host.questions import take_channel
@@ -23,6 +25,7 @@ _PLACE = os.path.join(os.path.expanduser('~'), '.longshore-plugin')
 _NEWEST = os.path.join(_PLACE, 'newest')
 _LOOK_EVERY = 2.0
 _UNLOADS_SECONDS = 10.0
+_CLEANS_UP_SECONDS = 2.0
 _ENDS = 'the process of the plugin ends, since another version or configuration of it has begun or its sandbox rests; the call was not made'
 
 
@@ -129,7 +132,7 @@ class Host:
         # Code of a stranger may raise anything, also to end the process.
         except (Exception, SystemExit) as problem:
             logging.exception('the plugin cannot be loaded')
-            raise RequestFailed(-32000, f'{type(problem).__name__}: {problem}') from problem
+            raise RequestFailed(-32000, text_of(problem)) from problem
         return plugin
 
     async def unload(self) -> None:
@@ -175,13 +178,32 @@ async def _main(load: Load, mode: str, name: str, plugin_id: str, code: str, pac
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
     await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
     await host.unload()
+    await _cancel_tasks()
+
+
+async def _cancel_tasks() -> None:
+    left = {task for task in asyncio.all_tasks() if task is not asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=_CLEANS_UP_SECONDS)
 
 
 def serve(load: Load) -> NoReturn:
     mode, name, plugin_id, code, packages = sys.argv[1:6]
     if mode == 'serve':
         compile_first(code, packages)
-    asyncio.run(_main(load, mode, name, plugin_id, code, packages))
-    # Threads of the plugin do not keep the process.
-    sys.stderr.flush()
-    os._exit(0)
+    status = 1
+    try:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        loop.run_until_complete(_main(load, mode, name, plugin_id, code, packages))
+        status = 0
+    # Code of a stranger may stop the loop, or end the process from within a task.
+    except BaseException:
+        logging.exception('the process of the plugin ends')
+    finally:
+        # Neither threads of the plugin nor tasks that go on when they are cancelled keep the process, as `asyncio.run` would let them: it would answer nothing.
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(status)

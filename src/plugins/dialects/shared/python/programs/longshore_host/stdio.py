@@ -9,6 +9,11 @@ import threading
 from collections.abc import Awaitable
 from typing import Any, Callable
 
+from longshore_host.apart import apart, text_of
+
+# The other side ends a process that sends more, and with it all calls that are in progress there.
+_LARGEST = 8 * 1024 * 1024
+
 Answer = Callable[[str, 'dict[str, Any]'], Awaitable['dict[str, Any]']]
 
 
@@ -76,15 +81,22 @@ class Connection:
 
     async def _run(self, request_id: Any, answering: Awaitable[dict[str, Any]]) -> None:
         try:
-            self._send({'id': request_id, 'result': await answering})
+            line = _line_of({'id': request_id, 'result': await apart(answering)})
         except RequestFailed as failed:
-            self._send({'id': request_id, 'error': {'code': failed.code, 'message': str(failed)}})
-        # Code of a stranger may raise anything, and a request without an answer is waited for.
-        except Exception as problem:
-            self._send({'id': request_id, 'error': {'code': -32602, 'message': f'{type(problem).__name__}: {problem}'}})
+            line = _line_of({'id': request_id, 'error': {'code': failed.code, 'message': str(failed)}})
+        except (Exception, SystemExit) as problem:
+            line = _line_of({'id': request_id, 'error': {'code': -32602, 'message': text_of(problem)}})
+        if len(line) > _LARGEST:
+            refused = f'its result, with what it sends, has {len(line)} bytes as JSON; at most {_LARGEST} are allowed'
+            line = _line_of({'id': request_id, 'error': {'code': -32000, 'message': refused}})
+        self._send(line)
 
-    def _send(self, message: dict[str, Any]) -> None:
-        data = memoryview(json.dumps({'jsonrpc': '2.0', **message}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n')
+    def _send(self, line: bytes) -> None:
+        data = memoryview(line)
         with self._writing:
             while data:
                 data = data[os.write(self._target, data) :]
+
+
+def _line_of(message: dict[str, Any]) -> bytes:
+    return json.dumps({'jsonrpc': '2.0', **message}, ensure_ascii=False).encode('utf-8', 'replace') + b'\n'
