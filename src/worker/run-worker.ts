@@ -209,9 +209,13 @@ function tellUnpriced(agents: ReadonlyMap<string, Agent>, models: Models, log: L
     log.info({ unpriced }, 'the prices of these models are not known, and their cost is told as unknown; LONGSHORE_PRICES names a file with prices');
 }
 
+/** What Temporal's library warns of, and is meant to be so: the workers of one host, and of webhooks, run activities only. */
+const MEANT = 'No workflows registered, not polling for workflow tasks';
+
 /** Sends Temporal's own log lines to this logger. Temporal's runtime also turns SIGTERM and SIGINT into a graceful shutdown. */
 function installRuntime(log: Logger): Runtime {
-  const at = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: object) => log[level]({ ...meta }, message);
+  const at = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: object) =>
+    log[message === MEANT ? 'debug' : level]({ ...meta }, message);
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   return Runtime.install({
     logger: {

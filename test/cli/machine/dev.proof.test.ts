@@ -6,7 +6,12 @@ import { builtCommandLine } from '../../support/built-programs.ts';
 /** Runs `longshore dev` on the servers of an installation. */
 async function startDev({
   environment,
-}: Installation): Promise<{ dev: ChildProcess; ended: Promise<unknown[]>; untilReady(this: void, workers: number): Promise<number[]> }> {
+}: Installation): Promise<{
+  dev: ChildProcess;
+  ended: Promise<unknown[]>;
+  untilReady(this: void, workers: number): Promise<number[]>;
+  warnings(this: void): string[];
+}> {
   const dev = spawn(process.execPath, [await builtCommandLine(), 'dev'], { env: { ...process.env, ...environment } });
   const ended = once(dev, 'exit');
   let said = '';
@@ -23,6 +28,7 @@ async function startDev({
       while (readyWorkers().length < count) await Promise.race([once(dev.stderr, 'data'), failIfEnded()]);
       return readyWorkers();
     },
+    warnings: () => said.split('\n').filter((line) => /^\{"level":[456]0/.test(line)),
   };
 }
 
@@ -40,11 +46,12 @@ test('dev starts a worker on the servers it is given, starts another when it is 
   expect(() => process.kill(second!, 0)).toThrow('ESRCH');
 }, 400_000);
 
-test('dev that is ended by SIGTERM, as by a service manager, leaves no worker behind', async () => {
+test('dev that is ended by SIGTERM, as by a service manager, warns of nothing and leaves no worker behind', async () => {
   await using installation = await install([]);
-  const { dev, ended, untilReady } = await startDev(installation);
+  const { dev, ended, untilReady, warnings } = await startDev(installation);
   const [worker] = await untilReady(1);
   dev.kill('SIGTERM');
   expect(await ended).toEqual([0, null]);
+  expect(warnings()).toEqual([]);
   expect(() => process.kill(worker!, 0)).toThrow('ESRCH');
 }, 400_000);
