@@ -16,10 +16,11 @@ export async function openKnown(
   { sandboxId, options }: Pick<SandboxRow, 'sandboxId' | 'options'>,
   { cause, mayWake }: { cause?: string; mayWake?: MayWake | undefined } = {},
 ): Promise<OpenedSandbox> {
+  const judge = mayWake && (async () => (await mayWake(), 'wake' as const));
   const { lost } = await context.inTurn(sandboxId, async () => {
     // It may have been paused since the caller looked.
     await mayWake?.();
-    return bringUpSandbox(context, sandboxId, 'open', { known: cause });
+    return bringUpSandbox(context, sandboxId, 'open', { known: cause, ...(judge && { judge }) });
   });
   // Not within the turn: a sandbox that another caller freezes now answers late, and it must be possible to destroy it meanwhile.
   const target = { sandboxId, containerName: containerNameOf(context.installation, sandboxId) };

@@ -12,19 +12,30 @@ export async function ownerOf({ store }: Desk, row: SandboxRow): Promise<Convers
   return conversation?.state === 'closed' ? undefined : conversation;
 }
 
-/** Refuses to wake a sandbox that a pause holds: the frozen command would continue. @throws SANDBOX_HELD, SANDBOX_DESTROYED, INVALID_ARGUMENT */
+/** Refuses to wake a sandbox that a pause or a copy holds: the frozen command would continue, and the copy would have to begin again. @throws SANDBOX_HELD, SANDBOX_DESTROYED, INVALID_ARGUMENT */
 export async function checkVisit(desk: Desk, row: SandboxRow, { force, fix }: { force: boolean; fix?: string }): Promise<void> {
   const { sandboxId, conversationId = '' } = row;
   if (row.state === 'destroyed') throw failure('SANDBOX_DESTROYED', { sandboxId });
   refuseWarm(row);
   if (force || (row.state !== 'frozen' && row.state !== 'hibernated')) return;
-  if ((await ownerOf(desk, row))?.state !== 'paused') return;
-  throw failure('SANDBOX_HELD', {
-    sandboxId,
-    conversationId,
-    problem: 'which is paused, and its running command would continue',
-    fix: fix ?? `Resume it (longshore resume ${conversationId}), or add --force`,
-  });
+  const state = (await ownerOf(desk, row))?.state;
+  if (state === 'paused') {
+    throw failure('SANDBOX_HELD', {
+      sandboxId,
+      conversationId,
+      problem: 'which is paused, and its running command would continue',
+      fix: fix ?? `Resume it (longshore resume ${conversationId}), or add --force`,
+    });
+  }
+  // A pause freezes the sandbox before the conversation says that it is paused.
+  if (state === 'running' && row.paused === true) {
+    throw failure('SANDBOX_HELD', {
+      sandboxId,
+      conversationId,
+      problem: 'for which it is frozen by a pause or a copy, and a running command would continue',
+      fix: `Try again later${fix === undefined ? ', or add --force' : ''}`,
+    });
+  }
 }
 
 /** Refuses to put a sandbox to rest while a conversation works in it: its commands would stop or end. @throws SANDBOX_HELD */

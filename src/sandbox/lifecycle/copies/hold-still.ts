@@ -5,7 +5,7 @@ import { canCopyMemory } from '../base/can-copy-memory.ts';
 import { ownRow, type DockerContext } from '../base/docker-context.ts';
 import type { ContainerState } from '../../engine/engine.ts';
 import { endBridges } from '../base/end-bridges.ts';
-import { freeze } from '../rest/freeze.ts';
+import { keepFrozen } from '../rest/freeze.ts';
 import { isUp } from '../../engine/is-up.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { removeRemade } from '../remove/remove-remade.ts';
@@ -33,12 +33,10 @@ export async function readStill<T>(
   read: (still: Still) => Promise<T>,
   discard: (made: T) => Promise<void>,
 ): Promise<T> {
-  // One that ran before any of the attempts was frozen by this copy; another copy at the same time may have woken it in between.
-  let wasRunning = false;
+  const hold: Hold = {};
   try {
     for (let count = 0; count < ATTEMPTS; count += 1) {
-      wasRunning ||= (await ownRow(context, sandboxId)).state === 'running';
-      const still = await holdStill(context, sandboxId);
+      const still = await holdStill(context, sandboxId, hold);
       if (still === undefined) continue;
       const made = await read(still);
       if (await isStill(context, still)) return made;
@@ -47,16 +45,37 @@ export async function readStill<T>(
     }
     throw failure('SANDBOX_CONFLICT', { sandboxId });
   } finally {
+    const judge = async (row: SandboxRow) => (isHeld(row, hold) ? ('wake' as const) : ('stay' as const));
     const row = await context.rows.get(sandboxId);
-    if (wasRunning && row?.state === 'frozen') await bringUpSandbox(context, sandboxId, 'wake');
+    if (row && isHeld(row, hold)) await bringUpSandbox(context, sandboxId, 'wake', { judge });
   }
+}
+
+/** The freeze of a sandbox that ran, by a copy. */
+interface Hold {
+  /** What it has made of the row. */
+  generation?: number;
+}
+
+/** Whether a sandbox is frozen for this copy alone: a pause that came since is a change of the row. */
+function isHeld({ state, generation }: SandboxRow, hold: Hold): boolean {
+  return state === 'frozen' && generation === hold.generation;
+}
+
+/** As a pause does it, so that no work in progress thaws it. Undefined when another caller has changed the row. */
+async function holdRunning(hold: Hold, context: DockerContext, { sandboxId, generation }: SandboxRow): Promise<Still | undefined> {
+  // Before, since the answer may be lost.
+  hold.generation = generation + 1;
+  const frozen = await context.rows.change(sandboxId, generation, { state: 'frozen', paused: true });
+  if (frozen === undefined) delete hold.generation;
+  return frozen && holdFrozen(context, frozen);
 }
 
 /**
  * Brings a sandbox into a state in which it can be copied: a running one is frozen, a hibernated or stopped one stays as it is. Undefined when the caller
  * has to try again. Other callers can still wake it during the copy, so the caller has to check `isStill` afterwards.
  */
-async function holdStill(context: DockerContext, sandboxId: string): Promise<Still | undefined> {
+async function holdStill(context: DockerContext, sandboxId: string, hold: Hold): Promise<Still | undefined> {
   const row = await ownRow(context, sandboxId);
   switch (row.state) {
     case 'destroyed':
@@ -80,17 +99,17 @@ async function holdStill(context: DockerContext, sandboxId: string): Promise<Sti
       return undefined;
     }
     case 'frozen':
-      // It stays one that work in progress may thaw.
-      return holdFrozen(context, sandboxId, 'idle');
+      return holdFrozen(context, row);
     default:
-      return holdFrozen(context, sandboxId, 'pause');
+      return holdRunning(hold, context, row);
   }
 }
 
 /** No worker opens a bridge while the row is `frozen`; but existing bridges would prevent a checkpoint, so they are ended here. */
-async function holdFrozen(context: DockerContext, sandboxId: string, mode: 'idle' | 'pause'): Promise<Still | undefined> {
+async function holdFrozen(context: DockerContext, frozen: SandboxRow): Promise<Still | undefined> {
   const { engine } = context;
-  if ((await freeze(context, sandboxId, mode)) !== 'frozen') return undefined;
+  const { sandboxId } = frozen;
+  if ((await keepFrozen(context, frozen)) !== 'frozen') return undefined;
   const row = await ownRow(context, sandboxId);
   const before = await engine.inspect(row.containerName);
   if (row.state !== 'frozen' || before === undefined) return undefined;

@@ -1,5 +1,6 @@
 import type { SandboxTier } from '../../../contracts/conversation.ts';
 import { failure, isFailure } from '../../../contracts/errors.ts';
+import { cleanUp } from '../../../platform/clean-up.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import { applyRow } from '../base/apply-row.ts';
 import { isCurrent } from '../base/current.ts';
@@ -34,7 +35,12 @@ interface How {
   known?: string | undefined;
   /** False when what the sandbox is woken for has ended: then one that is put to rest by another caller is not woken again. */
   isWanted?: () => boolean;
+  /** Asked about each row of a sandbox that rests, before anything follows from it: what it wakes for may have been held by a pause since. Throws where the wake is refused. */
+  judge?: Judge;
 }
+
+/** `again`: the row has to be read again. @param askedMs when its reading began, by the clock of `performance` */
+export type Judge = (row: SandboxRow, askedMs: number) => Promise<'wake' | 'stay' | 'again'>;
 
 /**
  * Makes a sandbox run, whatever the states of its row and its container are. The container runs first, and the row is set afterwards:
@@ -42,20 +48,17 @@ interface How {
  * @param purpose `open` also builds a sandbox that is missing or lost; `wake` leaves that to an open, so that the caller of the open is notified of the loss. `attend` is
  * a wake for work in progress: a sandbox that was put to rest stays there. `copy` is a wake that waits for no memory
  */
-export async function bringUpSandbox(
-  context: DockerContext,
-  sandboxId: string,
-  purpose: Purpose,
-  { known, isWanted = () => true }: How = {},
-): Promise<BroughtUp> {
-  const cause = { text: known };
+export async function bringUpSandbox(context: DockerContext, sandboxId: string, purpose: Purpose, how: How = {}): Promise<BroughtUp> {
+  const cause = { text: how.known };
   return withMemory(context, sandboxId, (promised) =>
     untilSettled(sandboxId, async () => {
+      const askedMs = performance.now();
       const here: RowHere | undefined = purpose === 'open' ? await rowHere(context, sandboxId) : { row: await ownRow(context, sandboxId) };
       if (here === undefined) return undefined;
       const { row } = here;
       cause.text = here.cause ?? cause.text;
-      if (isWanted() ? purpose === 'attend' && rests(row) : hasRested(row)) return atRest(context, row);
+      const verdict = await judged(context, row, { ...how, purpose, askedMs });
+      if (verdict !== 'wake') return verdict === 'stay' ? atRest(context, row) : undefined;
       try {
         return (await promised(row, purpose)) && (await stepUp(context, row, purpose, cause));
       } catch (error) {
@@ -74,6 +77,24 @@ export function rests({ state, paused }: SandboxRow): boolean {
 
 function hasRested(row: SandboxRow): boolean {
   return row.state === 'frozen' || rests(row);
+}
+
+/** What becomes of a row. */
+async function judged(
+  context: DockerContext,
+  row: SandboxRow,
+  { isWanted = () => true, judge, purpose, askedMs }: How & { purpose: Purpose; askedMs: number },
+): ReturnType<Judge> {
+  if (isWanted() ? purpose === 'attend' && rests(row) : hasRested(row)) return 'stay';
+  if (!judge || !hasRested(row)) return 'wake';
+  const { sandboxId, state } = row;
+  try {
+    return await judge(row, askedMs);
+  } catch (error) {
+    // An earlier step may have thawed the container, for an older row.
+    if (state === 'frozen') await cleanUp(() => applyRow(context, sandboxId), { log: context.log, what: 'a thaw that was refused', sandboxId });
+    throw error;
+  }
 }
 
 /** A container that was thawed for an older row is frozen again. */

@@ -1,7 +1,7 @@
 import { failure, isFailure } from '../../../contracts/errors.ts';
 import type { MayWake } from '../../api/sandbox.ts';
 import type { SandboxOperation, Work } from '../base/work.ts';
-import { bringUpSandbox, rests } from './bring-up-sandbox.ts';
+import { bringUpSandbox, rests, type Judge } from './bring-up-sandbox.ts';
 import type { DockerContext } from '../base/docker-context.ts';
 import type { SandboxRow } from '../../../store/sandbox-rows.ts';
 import type { StreamTarget } from '../base/open-stream.ts';
@@ -190,7 +190,7 @@ async function wake(context: DockerContext, sandboxId: string, { isWanted, since
     if (row?.state === 'running' || !isWanted()) return;
     const may = mayWake(row, { since, asked, answered: performance.now() });
     if (may === 'no') return;
-    if (may === 'yes' || reads === MOST_READS) return wakeInTurn(context, sandboxId, isWanted, 'wake');
+    if (may === 'yes' || reads === MOST_READS) return wakeInTurn(context, sandboxId, isWanted, 'wake', judgeSince(since));
   }
 }
 
@@ -203,6 +203,17 @@ function mayWake(row: SandboxRow | undefined, { since, asked, answered }: Record
   const pausedMs = row?.pausedMs;
   if (pausedMs === undefined || pausedMs < 0 || answered - pausedMs <= since) return 'yes';
   return asked - pausedMs > since ? 'no' : 'unknown';
+}
+
+/** It may have been paused while the wake waited for others, or before it could change the row. */
+function judgeSince(since: number): Judge {
+  let unknown = 0;
+  return async (row, asked) => {
+    const may = mayWake(row, { since, asked, answered: performance.now() });
+    if (may === 'no') return 'stay';
+    if (may === 'yes') return 'wake';
+    return (unknown += 1) < MOST_READS ? 'again' : 'wake';
+  };
 }
 
 /** For work in progress: thaws a sandbox that was frozen without a pause, and fails when it has ended. In any other rest, the work waits. */
@@ -224,7 +235,8 @@ async function keepAwake(context: DockerContext, sandboxId: string, isWanted: ()
 }
 
 /** Waits for other operations of this process on the sandbox, such as a copy. After that wait the wake may not be wanted any more. */
-async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean, purpose: 'wake' | 'attend'): Promise<void> {
-  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, purpose, { isWanted }) : undefined));
+async function wakeInTurn(context: DockerContext, sandboxId: string, isWanted: () => boolean, purpose: 'wake' | 'attend', judge?: Judge): Promise<void> {
+  const how = { isWanted, ...(judge && { judge }) };
+  const woken = await context.inTurn(sandboxId, async () => (isWanted() ? bringUpSandbox(context, sandboxId, purpose, how) : undefined));
   if (woken?.tier === 'lost' || woken?.tier === 'none') throw failure('SANDBOX_LOST', { sandboxId, problem: 'its container has ended' });
 }

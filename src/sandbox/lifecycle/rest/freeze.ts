@@ -20,8 +20,8 @@ export async function freeze(context: DockerContext, sandboxId: string, mode: Mo
       case 'destroyed':
         throw failure('SANDBOX_DESTROYED', { sandboxId });
       case 'frozen':
-        if (!isPause || row.paused === true) return pause(context, row);
-        return change(context, row, { paused: true });
+        // A pause is a change also where the sandbox is paused: a copy that holds it still would wake it at its end.
+        return isPause ? change(context, row, { paused: true }) : keepFrozen(context, row);
       case 'running':
         // This process does not know the work of other processes; those thaw the sandbox again.
         if (!isPause && context.work.isUnderWay(sandboxId)) return 'running';
@@ -34,10 +34,11 @@ export async function freeze(context: DockerContext, sandboxId: string, mode: Mo
 
 async function change(context: DockerContext, { sandboxId, generation }: SandboxRow, { paused }: { paused: boolean }): Promise<SandboxTier | undefined> {
   const frozen = await context.rows.change(sandboxId, generation, { state: 'frozen', paused });
-  return frozen === undefined ? undefined : pause(context, frozen);
+  return frozen === undefined ? undefined : keepFrozen(context, frozen);
 }
 
-async function pause(context: DockerContext, row: SandboxRow): Promise<SandboxTier | undefined> {
+/** Freezes the container of a sandbox whose row is `frozen`. Undefined when another caller has changed the row. */
+export async function keepFrozen(context: DockerContext, row: SandboxRow): Promise<SandboxTier | undefined> {
   const { engine, rows, connections, log } = context;
   connections.closeUnlessUsed(row.sandboxId);
   const applied = await applyRow(context, row.sandboxId);

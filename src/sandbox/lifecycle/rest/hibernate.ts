@@ -9,6 +9,7 @@ import { endBridges } from '../base/end-bridges.ts';
 import type { Checkpoints, ContainerState } from '../../engine/engine.ts';
 import { pastCheckpoint } from '../base/past-checkpoint.ts';
 import { pastMoves } from '../base/moves.ts';
+import { keepFrozen } from './freeze.ts';
 import { isProlonged, stop } from './stop.ts';
 
 const CHECKPOINT_ATTEMPTS = 3;
@@ -52,7 +53,7 @@ async function save(context: DockerContext, row: SandboxRow, only: Pick<SandboxC
   if (checkpoints === undefined) return 'cannot';
   // It has its memory until the checkpoint is complete.
   const resting = await rows.change(sandboxId, row.generation, { state: 'hibernated', promisedFor: 'rest', ...only });
-  return resting && putToDisk(context, resting, { container, checkpoints });
+  return resting && putToDisk(context, resting, { before: row, container, checkpoints });
 }
 
 /** The worker that put it to disk may have died before it gave its memory back. */
@@ -70,13 +71,16 @@ async function checkpointsFor({ engine, capabilities, log }: DockerContext, sand
 }
 
 interface Hibernating {
+  /** The row as it was found. */
+  before: SandboxRow;
   container: ContainerState;
   checkpoints: Checkpoints;
 }
 
-async function putToDisk(context: DockerContext, row: SandboxRow, { container, checkpoints }: Hibernating): Promise<SandboxTier | 'cannot' | undefined> {
+async function putToDisk(context: DockerContext, row: SandboxRow, hibernating: Hibernating): Promise<SandboxTier | 'cannot' | undefined> {
   const { engine, log } = context;
   const { sandboxId } = row;
+  const { before, container, checkpoints } = hibernating;
   const name = checkpointName(row.generation);
   for (let count = 1; ; count += 1) {
     try {
@@ -91,10 +95,10 @@ async function putToDisk(context: DockerContext, row: SandboxRow, { container, c
       log.warn({ sandboxId, problem: error.message }, 'a sandbox could not be put to disk');
       const now = await engine.inspect(container.id);
       if (now?.status === 'hibernated') break;
-      if (now?.status === 'ended' || now === undefined || count === CHECKPOINT_ATTEMPTS) return giveUp(context, row, now);
+      if (now?.status === 'ended' || now === undefined || count === CHECKPOINT_ATTEMPTS) return giveUp(context, row, now, before);
     }
   }
-  return settle(context, row, { container, checkpoints });
+  return settle(context, row, hibernating);
 }
 
 /** Removes older checkpoints. Wakes the sandbox when another caller has woken it during the checkpoint: that caller found the container running. */
@@ -111,8 +115,20 @@ async function settle(context: DockerContext, { sandboxId, generation }: Sandbox
   return now === undefined ? 'none' : tierOfState(now.state);
 }
 
-async function giveUp({ rows }: DockerContext, { sandboxId, generation }: SandboxRow, container: ContainerState | undefined): Promise<'cannot' | undefined> {
-  const isUp = container?.status === 'running';
-  await rows.change(sandboxId, generation, isUp ? { state: 'running' } : { state: 'lost', lost: describeDeath(container) });
-  return isUp ? 'cannot' : undefined;
+/** One that was frozen is frozen again: a pause may hold what runs in it. */
+async function giveUp(
+  context: DockerContext,
+  { sandboxId, generation }: SandboxRow,
+  container: ContainerState | undefined,
+  before: SandboxRow,
+): Promise<'cannot' | undefined> {
+  const { rows } = context;
+  if (container?.status !== 'running') {
+    await rows.change(sandboxId, generation, { state: 'lost', lost: describeDeath(container) });
+    return undefined;
+  }
+  const wasFrozen = before.state === 'frozen';
+  const changed = await rows.change(sandboxId, generation, wasFrozen ? { state: 'frozen', paused: before.paused === true } : { state: 'running' });
+  if (wasFrozen && changed) await keepFrozen(context, changed);
+  return 'cannot';
 }

@@ -37,6 +37,7 @@ class FileWork:
         self._channel = channel
         self._loop = loop
         self._waiting = bytearray()
+        self._told = bytearray()
         self._reading = False
         self._writing = False
         self._pid = 0
@@ -117,6 +118,8 @@ class FileWork:
             os.close(fd)
         os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
+        # As it comes: the child ends only after it, and a pipe may hold less. The kernel makes pipes small for users who have many.
+        self._loop.add(self._result, READ, self._take_result)
         # Small files do not need it, and it takes time.
         if max(fields.get('size', 0), fields.get('maxBytes', 0)) > wide_pipes.USUAL:
             wide_pipes.widen(self._input)
@@ -162,9 +165,18 @@ class FileWork:
             self._loop.remove(self._input)
         self._writing = wanted
 
+    def _take_result(self, mask: int) -> None:
+        data = os.read(self._result, 65536)
+        if data:
+            self._told += data
+        else:
+            self._loop.remove(self._result)
+
     def _finish(self) -> None:
+        while data := os.read(self._result, 65536):
+            self._told += data
         try:
-            outcome = loads(os.read(self._result, 65536))
+            outcome = loads(bytes(self._told))
         except ValueError:
             outcome = {'code': 'FILE_FAILED', 'problem': self._problem}
         self._release()
@@ -217,5 +229,5 @@ def _work(theirs: Sequence[int], operation: str, fields: Fields, user: Ids, home
         outcome = {'code': refused.code, 'problem': refused.problem}
     except Exception as error:
         outcome = {'code': 'FILE_FAILED', 'problem': repr(error)[:1000]}
-    os.write(_RESULT, dumps(outcome).encode())
+    file_content.write_all(_RESULT, dumps(outcome).encode())
     os._exit(0)

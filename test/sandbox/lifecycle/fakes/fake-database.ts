@@ -41,7 +41,9 @@ export class FakeDatabase {
       drawFence: async () => (this.#numbers += 1),
       get: async (sandboxId: string) => {
         const row = this.rows.get(sandboxId);
-        return row && { ...row, idleMs: performance.now() - (this.#usedAtMs.get(sandboxId) ?? 0) };
+        if (!row) return undefined;
+        const sinceMs = performance.now() - (this.#usedAtMs.get(sandboxId) ?? 0);
+        return { ...row, idleMs: sinceMs, ...(row.paused === true && { pausedMs: sinceMs }) };
       },
       list: async ({ hostId, states }: Parameters<SandboxRows['list']>[0]) =>
         [...this.rows.values()].filter((row) => (!hostId || row.hostId === hostId) && (!states || states.includes(row.state))),

@@ -48,7 +48,7 @@ export class Faults {
   /** Whether this host does not reach the database. */
   isCutOff = false;
   /** Whether the engine refuses what it is asked next. */
-  refuses: () => boolean = () => false;
+  refuses: (call: string) => boolean = () => false;
   /** Whether the connection of the next statement is lost. */
   loses: () => Loss = () => undefined;
 }
@@ -74,7 +74,7 @@ function refusing(faults: Faults, part: Part): Part {
     if (name === 'jobs') return [name, (...args: unknown[]) => refusing(faults, call(...args) as Part)];
     if (!REFUSABLE.includes(name)) return [name, value];
     const refusable = async (...args: unknown[]) => {
-      if (faults.refuses()) throw failure('DOCKER_FAILED', { action: name, problem: 'no space left on device' });
+      if (faults.refuses(name)) throw failure('DOCKER_FAILED', { action: name, problem: 'no space left on device' });
       return call(...args);
     };
     return [name, refusable];
