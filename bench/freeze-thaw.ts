@@ -1,6 +1,6 @@
 import { containerNameOf } from '../src/sandbox/engine/labels.ts';
 import { compare, timed, type Measurement } from './measure.ts';
-import type { BenchParts } from './parts.ts';
+import { toTier, type BenchParts } from './parts.ts';
 
 const ROUNDS = 25;
 
@@ -12,8 +12,8 @@ export async function measureFreezeThaw({ sandboxes, docker, stack }: BenchParts
   const freeze = { subject: [] as number[], baseline: [] as number[] };
   const thaw = { subject: [] as number[], baseline: [] as number[] };
   for (let round = 0; round < ROUNDS; round++) {
-    freeze.subject.push(await timed(() => sandboxes.freeze(sandboxId)));
-    thaw.subject.push(await timed(() => sandboxes.wake(sandboxId)));
+    freeze.subject.push(await timed(() => toTier('frozen', sandboxes.freeze(sandboxId))));
+    thaw.subject.push(await timed(() => toTier('running', sandboxes.wake(sandboxId))));
     freeze.baseline.push(await timed(() => container.pause()));
     thaw.baseline.push(await timed(() => container.unpause()));
   }

@@ -16,12 +16,17 @@ export type BenchmarkResult = Measurement[] | { skipped: string };
 
 type Head = Pick<Measurement, 'name' | 'goal' | 'unit'> & { baselineIs: string };
 
-/** Makes a measurement from the samples of subject and baseline; the ratio is that of the medians. */
+/**
+ * Makes a measurement from the samples of subject and baseline; the ratio is that of the medians.
+ * @throws an Error where a time is missing: the benchmark no longer sees what it measures
+ */
 export function compare(head: Head, samples: { subject: number[]; baseline: number[] }): Measurement {
   const { baselineIs, ...rest } = head;
-  const [p50, base] = [percentile(samples.subject, 50), percentile(samples.baseline, 50)];
-  const baseline = { what: baselineIs, p50: base, p95: percentile(samples.baseline, 95) };
-  return { ...rest, ratio: p50 / base, p50, p95: percentile(samples.subject, 95), baseline };
+  const { subject, baseline: others } = samples;
+  if (subject.length === 0 || others.length === 0 || [...subject, ...others].some(Number.isNaN)) throw new Error(`${head.name}: nothing was measured`);
+  const [p50, base] = [percentile(subject, 50), percentile(others, 50)];
+  const baseline = { what: baselineIs, p50: base, p95: percentile(others, 95) };
+  return { ...rest, ratio: p50 / base, p50, p95: percentile(subject, 95), baseline };
 }
 
 /** Makes a measurement of samples that have to stay below a limit; the ratio is to the limit. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import type { TemporaryStack } from '../scripts/temporary-stack.ts';
 import type { ConnectOptions } from '../src/client.ts';
+import type { SandboxTier } from '../src/contracts/conversation.ts';
 import { createLogger, type Logger } from '../src/platform/log.ts';
 import { createDockerSandboxes } from '../src/sandbox/lifecycle/docker-sandboxes.ts';
 import type { Sandboxes } from '../src/sandbox/api/host-sandboxes.ts';
@@ -40,6 +41,12 @@ export async function openParts(stack: TemporaryStack): Promise<BenchParts> {
 /** Options of a client of the installation that is measured. */
 export function clientOptions({ config }: TemporaryStack, log: Logger): ConnectOptions {
   return { temporalAddress: config.TEMPORAL_ADDRESS, databaseUrl: config.DATABASE_URL, taskQueue: config.LONGSHORE_TASK_QUEUE, agents: AGENTS, log };
+}
+
+/** Waits until a sandbox has the tier that is measured. It may stay awake for work in progress, or be stopped where it cannot hibernate. */
+export async function toTier(wanted: SandboxTier, move: Promise<SandboxTier>): Promise<void> {
+  const tier = await move;
+  if (tier !== wanted) throw new Error(`the sandbox is ${tier}, and not ${wanted}`);
 }
 
 function connectDocker(host: string | undefined): Docker {

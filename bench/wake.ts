@@ -1,7 +1,7 @@
 import type { SandboxHandle } from '../src/sandbox/api/sandbox.ts';
 import { containerOptions } from '../src/sandbox/engine/docker/container-options.ts';
 import { compare, timed, type BenchmarkResult, type Measurement } from './measure.ts';
-import type { BenchParts } from './parts.ts';
+import { toTier, type BenchParts } from './parts.ts';
 
 const ROUNDS = 6;
 const SIZES_MIB = [20, 200];
@@ -41,10 +41,10 @@ async function restAndWake(parts: BenchParts, sizeMib: number): Promise<Measurem
   const hibernate = { subject: [] as number[], baseline: cold };
   const wake = { subject: [] as number[], baseline: cold };
   for (let round = 0; round < ROUNDS; round++) {
-    hibernate.subject.push(await timed(() => sandboxes.hibernate(sandboxId)));
+    hibernate.subject.push(await timed(() => toTier('hibernated', sandboxes.hibernate(sandboxId))));
     cold.push(await coldStart(parts));
     // It ends with the answer of the woken supervisor.
-    wake.subject.push(await timed(() => sandboxes.wake(sandboxId)));
+    wake.subject.push(await timed(() => toTier('running', sandboxes.wake(sandboxId))));
     await handle.run('true');
   }
   await sandboxes.destroy(sandboxId);

@@ -67,9 +67,10 @@ async function measureMessage(parts: BenchParts, worker: BenchWorker, { ask, ask
 
 /** The same store, which notes when a model is about to be asked. */
 function noting(store: Store, asked: number[]): Store {
-  const append: Store['events']['append'] = async (conversationId, events) => {
-    await store.events.append(conversationId, events);
+  const appendOpen: Store['events']['appendOpen'] = async (step, events) => {
+    const isOpen = await store.events.appendOpen(step, events);
     if (events[0]?.type === 'step.started') asked.push(performance.now());
+    return isOpen;
   };
-  return { ...store, events: { ...store.events, append } };
+  return { ...store, events: { ...store.events, appendOpen } };
 }

@@ -7,7 +7,7 @@ import { containerNameOf } from '../../src/sandbox/engine/labels.ts';
 import type { WorkerHandle } from '../../src/sandbox/api/sandbox.ts';
 import { compare, compareWithLimit, timed, type BenchmarkResult, type Measurement } from '../measure.ts';
 import type { BenchParts } from '../parts.ts';
-import { isHidden, proportionalSetSizeMib } from '../process-memory.ts';
+import { isHidden, memoryUnlessEndedMib } from '../process-memory.ts';
 
 const PLUGIN = fileURLToPath(new URL('../../test/fixtures/plugins/maibot-hooks', import.meta.url));
 /** Blocks of calls. */
@@ -130,7 +130,7 @@ async function memoryOf({ docker, stack }: BenchParts, sandboxId: string): Promi
   const container = docker.getContainer(containerNameOf(stack.config.LONGSHORE_INSTALLATION, sandboxId));
   if (!(await container.inspect()).State.Running) return { plugin: 0, all: 0 };
   const { Processes: rows } = (await container.top({ ps_args: '-eo pid,args' })) as { Processes: string[][] };
-  const sizes = await Promise.all(rows.map(async ([pid = '', command = '']) => ({ command, size: await proportionalSetSizeMib(pid) })));
+  const sizes = await Promise.all(rows.map(async ([pid = '', command = '']) => ({ command, size: await memoryUnlessEndedMib(pid) })));
   const sum = (some: typeof sizes) => some.reduce((total, { size }) => total + size, 0);
   return { plugin: sum(sizes.filter(({ command }) => command.includes('maibot_host.py serve'))), all: sum(sizes) };
 }

@@ -7,6 +7,8 @@ export type EngineReport =
       outcome: 'present';
       version: string;
       operatingSystem: string;
+      /** The version of its kernel; '' when it does not report it. */
+      kernel: string;
       /** Names of OCI runtimes, such as `runc` and `runsc`. */
       runtimes: string[];
       /** The program that is registered as `runsc`; absent when there is none or the engine does not report it. */
@@ -23,6 +25,7 @@ export type EngineReport =
 interface Info {
   ServerVersion?: string;
   OperatingSystem?: string;
+  KernelVersion?: string;
   Runtimes?: Record<string, { path?: string }>;
   ExperimentalBuild?: boolean;
   CgroupVersion?: string;
@@ -47,6 +50,7 @@ export function readEngineInfo(info: Info): EngineReport {
     outcome: 'present',
     version: ServerVersion,
     operatingSystem: OperatingSystem,
+    kernel: info.KernelVersion ?? '',
     ...readRuntimes(info),
     experimental: info.ExperimentalBuild === true,
     cgroupVersion: CgroupVersion,

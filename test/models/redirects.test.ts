@@ -26,3 +26,12 @@ test('redirects within the server are followed with the whole request, unless th
   const round = ask(makeModel(MODEL, { baseUrl: `${server.url}/round` }), makeRequest([hello]));
   await expect(round).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE' });
 });
+
+test.each([301, 302, 303])('a redirect that would lose the request (%d) is refused at once, with the address to which it leads', async (status) => {
+  await using server = await startProvider((response) => response.writeHead(status, { location: 'https://model.example/v1/chat/completions?key=1' }).end());
+  await expect(ask(makeModel(MODEL, { baseUrl: server.url }), makeRequest([hello]))).rejects.toMatchObject({
+    code: 'MODEL_BAD_REQUEST',
+    message: expect.stringContaining(`${server.url} redirects to https://model.example/v1/chat/completions (HTTP ${status})`) as string,
+  });
+  expect(server.requests).toHaveLength(1);
+});

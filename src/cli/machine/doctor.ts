@@ -1,3 +1,4 @@
+import { release } from 'node:os';
 import type { Config } from '../../platform/config.ts';
 import { inspectEngine, type EngineReport } from '../../setup/engine-facts.ts';
 import { judgeGvisorScript } from '../../setup/gvisor-script.ts';
@@ -52,11 +53,14 @@ export function nodeLine(version: string): DoctorLine {
     : { name: 'Node', ok: 'missing', found: version, todo: 'Install Node.js 24; 20.19 is the oldest that works' };
 }
 
-async function engineLines(config: Config): Promise<DoctorLine[]> {
+/** @param readSetting reads a setting of the kernel of this machine */
+export async function engineLines(config: Config, readSetting?: (name: string) => Promise<string>): Promise<DoctorLine[]> {
   const facts = await inspectEngine(config.DOCKER_HOST);
   const isPresent = facts.outcome === 'present';
   const ofEngine = linesOfEngine(facts, await judgeGvisorScript(isPresent ? facts.gvisorProgram : undefined));
-  const lines = [...ofEngine, ...(isPresent ? await kernelLines() : [])];
+  // An engine on another machine, or in a virtual one, has a kernel of its own.
+  const isOurKernel = isPresent && facts.kernel === release();
+  const lines = [...ofEngine, ...(isOurKernel ? await kernelLines(readSetting) : [])];
   const checkpoint = lines.findIndex(({ name, ok }) => name === 'Checkpoint' && ok === 'ok');
   return checkpoint === -1 ? lines : lines.with(checkpoint, await tryCheckpoint(config));
 }

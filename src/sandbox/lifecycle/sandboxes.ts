@@ -173,7 +173,7 @@ function hostIn(
   return {
     hostId,
     keepHost: () => lease.keep(() => reap(context)),
-    facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...diskIn(await context.disk()), ...(await presentOf(engine, images)) }),
+    facts: async (images) => ({ ...factsOf(await engine.facts(), config), ...diskIn(await context.disk()), ...(await presentOf(context, images)) }),
     isDraining: () => lease.state().isDraining,
     mayBeGivenUp: () => lease.term() === undefined,
     lostHosts: () => hosts.lost({ hostId, lostAfterMs }),

@@ -26,6 +26,8 @@ export interface HostFacts {
   disk?: HostDisk;
   /** Of the images that agents ask for by name, those that it has. */
   images?: string[];
+  /** It has the image of sandboxes that ask for none. Absent where workers of earlier versions say what it has. */
+  standardImage?: boolean;
 }
 
 /** What a worker learns when it says that its host is there. */
@@ -77,7 +79,7 @@ export interface Candidate {
 export interface Wanted extends HostNeeds {
   sandboxId: string;
   conversationId?: string;
-  /** What it is made of, if that has a name; and the templates of which warm sandboxes would do. */
+  /** What it is made of, the standard image if that has no name; and the templates of which warm sandboxes would do. */
   image?: string;
   warmOf?: string[];
   leaves?: string;
@@ -113,7 +115,7 @@ const CANDIDATES = `select h.host_id, coalesce(${RESERVED} / (h.facts->>'memoryB
     ${ALLOWED} - longshore_promised_on(h.host_id, false) as room,
     longshore_ahead_on(h.host_id, (select w.number from room_waits w where w.waiter = coalesce($2, $1)))::integer as ahead,
     $8::text[] is not null and exists (select from sandboxes s where s.host_id = h.host_id and s.state = 'warm' and s.options->>'template' = any($8)) as warm,
-    coalesce($7::text is not null and not h.facts->'images' ? $7, false) as lacks_image,
+    coalesce(case when $7::text is null then not (h.facts->>'standardImage')::boolean else not h.facts->'images' ? $7 end, false) as lacks_image,
     case when (h.facts->'disk'->>'isShort')::boolean then h.facts->'disk' end as short_disk from hosts h
   where h.draining_since is null and h.facts is not null and ${recent('$4')} and ($3::text is null or h.facts->'runtimes' ? $3)
     and ($5::text[] is null or h.facts->'labels' ?& $5)

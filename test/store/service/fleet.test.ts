@@ -231,6 +231,7 @@ const anyHost = record({
   runtimes: subarray(RUNTIMES),
   labels: option(subarray(LABELS), { nil: undefined }),
   images: option(subarray(IMAGES), { nil: undefined }),
+  standardImage: option(boolean(), { nil: undefined }),
   allowedGib: option(integer({ min: 1, max: 4 }), { nil: undefined }),
   gib: nat(3),
   warmOf: option(constantFrom(...TEMPLATES), { nil: undefined }),
@@ -250,7 +251,7 @@ function ranked(all: (AnyHost & { hostId: string })[], { runtime, labels = [], i
     !host.isDraining && (runtime === undefined || host.runtimes.includes(runtime)) && labels.every((label) => host.labels?.includes(label) === true);
   const reserved = ({ gib, warmOf: warm }: AnyHost) => gib + (warm === undefined ? 0 : 1);
   const isWarm = (host: AnyHost) => warmOf !== undefined && host.warmOf === warmOf;
-  const lacks = (host: AnyHost) => image !== undefined && host.images !== undefined && !host.images.includes(image);
+  const lacks = ({ images, standardImage }: AnyHost) => (image === undefined ? standardImage === false : images?.includes(image) === false);
   return all
     .filter(isFit)
     .toSorted(
@@ -273,12 +274,12 @@ test('of any hosts, those that have what is needed: with a warm sandbox first, t
   const followsTheRules = asyncProperty(array(anyHost, { maxLength: 5 }), array(anyNeed, { minLength: 1, maxLength: 4 }), async (drawn, needs) => {
     await hosts({});
     const all = drawn.map((host, index) => ({ ...host, hostId: name(`h${index}`) }));
-    for (const { hostId, isDraining, runtimes, labels, images, allowedGib, gib, warmOf } of all) {
+    for (const { hostId, isDraining, allowedGib, gib, warmOf, ...said } of all) {
       await store.hosts.beat(hostId, LOST_MS);
       if (gib > 0) await sandbox(hostId, { memoryMb: gib * 1024 });
       if (warmOf !== undefined) await warmSandbox(hostId, warmOf);
       const allowed = allowedGib !== undefined && { allowedBytes: allowedGib * GIB };
-      await store.fleet.describe(hostId, { version: '1', runtimes, memoryBytes: 8 * GIB, ...allowed, ...(labels && { labels }), ...(images && { images }) });
+      await store.fleet.describe(hostId, { version: '1', memoryBytes: 8 * GIB, ...allowed, ...withoutUndefined(said) });
       await store.fleet.setDraining(hostId, isDraining);
     }
     for (const need of needs) {

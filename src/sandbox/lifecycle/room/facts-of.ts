@@ -25,11 +25,14 @@ export function diskIn(disk: HostDisk | undefined): Pick<Facts, 'disk'> {
   return disk ? { disk } : {};
 }
 
-/** Those of the images that the engine has. */
-export async function presentOf({ imageId }: Pick<Engine, 'imageId'>, images: readonly string[]): Promise<Pick<Facts, 'images'>> {
+/** Whether the engine has the standard image, and which of the others. */
+export async function presentOf(
+  { engine: { imageId }, standardImage }: { engine: Pick<Engine, 'imageId'>; standardImage: string },
+  images: readonly string[],
+): Promise<Pick<Facts, 'images' | 'standardImage'>> {
   const present: string[] = [];
   for (const image of images) if ((await imageId(image)) !== undefined) present.push(image);
-  return images.length > 0 ? { images: present } : {};
+  return { ...(images.length > 0 && { images: present }), standardImage: (await imageId(standardImage)) !== undefined };
 }
 
 function allowedOf(text: string, memoryBytes: number | undefined): number | undefined {
