@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ScheduleAlreadyRunning,
@@ -18,6 +19,7 @@ import type { Schedule, ScheduleRun, Schedules } from './types/schedule-types.ts
 import { sealNote } from './temporal/sealed-note.ts';
 import type { StartParts } from './start-conversation.ts';
 import { isUnread, temporalFailure } from './temporal/temporal-failures.ts';
+import { triggerOnce } from './temporal/trigger-once.ts';
 
 /** Number of schedules that are described at the same time. */
 const AT_ONCE = 8;
@@ -29,9 +31,15 @@ const BY_HAND = 'by an operator';
 /** A row of the audit log, without whose it is. */
 type Change = { action: AuditAction } & Record<string, string>;
 
+interface ScheduleParts extends StartParts {
+  store: StartParts['store'] & Pick<Store, 'conversations' | 'events' | 'audit'>;
+  /** Names the request that makes the calls: another attempt of it makes no second run. */
+  once?: string;
+}
+
 /** Schedules of this installation. Temporal stores all of them. */
-export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'conversations' | 'events' | 'audit'> }, by: AuditSource): Schedules {
-  const { store, temporal, taskQueue } = parts;
+export function createScheduleCalls(parts: ScheduleParts, by: AuditSource): Schedules {
+  const { store, temporal, taskQueue, once } = parts;
   const asked = <T>(scheduleId: string, call: (client: Client) => Promise<T>) => translated(temporal, scheduleId, call);
   const describe = async (client: Client, scheduleId: string) => {
     const described = await read(client.schedule.getHandle(scheduleId));
@@ -82,7 +90,7 @@ export function createScheduleCalls(parts: StartParts & { store: Pick<Store, 'co
         const described = await describe(client, id);
         const known = described.info.recentActions.map(runIdOf);
         await note(readSchedule(described, temporal.keys), { action: 'schedule.trigger' });
-        await client.schedule.getHandle(id).trigger('ALLOW_ALL');
+        await triggerOnce(client, id, once ?? randomUUID());
         const newest = async () => (await describe(client, id)).info.recentActions.at(-1);
         return awaitRun({ newest, known, read: (action) => runOf({ client, store }, id, action) }, id);
       });

@@ -148,6 +148,8 @@ export interface SettleCallArgs {
   /** Why the call got no result of its own; `message` becomes its result for the model. `answered`: a person has answered a question of a server. */
   settlement: 'denied' | 'expired' | 'interrupted' | 'unknown' | 'failed' | 'answered';
   message: string;
+  /** A call that has failed may not be repeated: if an attempt at it has begun, it is unknown whether it took effect. */
+  runsOnce?: true;
 }
 
 export interface ApprovalEventArgs {

@@ -16,6 +16,8 @@ export async function settle(
   settlement: SettleCallArgs['settlement'],
   message: string,
 ): Promise<void> {
-  const { callId, tool } = call;
-  await settleCall({ conversationId: running.data.conversationId, turnId: place.turnId, stepId: place.stepId, callId, tool, settlement, message });
+  const { callId, tool, retry } = call;
+  const { conversationId } = running.data;
+  const once = settlement === 'failed' && retry === 'once' && { runsOnce: true as const };
+  await settleCall({ conversationId, turnId: place.turnId, stepId: place.stepId, callId, tool, settlement, message, ...once });
 }

@@ -1,3 +1,4 @@
+import { deferred } from '../../src/common/deferred.ts';
 import { asks, Stage, toolCall, type World } from './support.ts';
 
 /** What the workers of another host than `home` say of activities that need the sandbox. */
@@ -94,6 +95,28 @@ test('when the worker of the host is cut off from Postgres, any worker is asked 
   ]);
 });
 
+test('a host that is answered for at once, while other workers still say that it has the sandbox, is asked again after growing pauses', async () => {
+  const call = toolCall();
+  const world = await stage.start((world) => {
+    world.answers.push(asks(call), asks());
+    world.cutOff = host;
+    // The second host, which is to have it, is too new to know that the first one is lost.
+    const homes = [other, host, other, host, other, host, other, host];
+    world.elsewhere = (activity, at) => {
+      const home = activity.includes(':') && at !== host ? homes.shift() : undefined;
+      return home === undefined ? undefined : { sandboxId: 'sbx', host: home, waitMs: 60_000 };
+    };
+  });
+  await world.untilAsked('finishTurn');
+  const { events } = await world.handle.fetchHistory();
+  const told = (events ?? []).flatMap<string | number>(({ timerStartedEventAttributes: timer, activityTaskScheduledEventAttributes: task }) => {
+    if (timer) return [Number(timer.startToFireTimeout?.seconds ?? 0) * 1000 + (timer.startToFireTimeout?.nanos ?? 0) / 1e6];
+    return task?.activityType?.name === 'shell:run' ? [task.taskQueue?.name?.slice(stage.taskQueue.length + 1) || 'any'] : [];
+  });
+  const round = ['any', other];
+  expect(told).toEqual([...round, host, ...round, 500, host, ...round, 1_000, host, ...round, 2_000, host, 'any']);
+});
+
 test('a rest waits once for a host that does not answer, and is left to the next one', async () => {
   const world = await stage.start(
     (world) => {
@@ -131,4 +154,20 @@ test('hosts that send an activity to each other without an end fail it', async (
   await world.untilAsked('finishTurn');
   expect(world.asked('shell:run')).toHaveLength(21);
   expect(world.asked('settleCall')).toMatchObject([{ settlement: 'failed', message: 'shell:run failed: it is elsewhere' }]);
+});
+
+test('a call that may run only once is settled as such when later attempts fail: an earlier one, whose worker died, may have begun', async () => {
+  const over = deferred<void>();
+  const call = toolCall({ tool: 'mail:send', needsSandbox: false, retry: 'once', timeoutMs: -599_500 });
+  const world = await stage.start((world) => {
+    world.answers.push(asks(call), asks());
+    world.tool = async () => {
+      if (world.asked('mail:send').length > 1) throw new Error('Postgres is away');
+      await over.promise;
+      throw new Error('too late');
+    };
+  });
+  await world.untilAsked('finishTurn').finally(() => over.resolve());
+  const message = 'mail:send failed: Postgres is away';
+  expect(world.asked('settleCall')).toMatchObject([{ callId: call.callId, settlement: 'failed', runsOnce: true, message }]);
 });

@@ -127,7 +127,7 @@ test('a tool that fails for good is settled as failed, one whose worker died as 
   });
   await world.untilAsked('finishTurn');
   expect(world.asked('settleCall')).toMatchObject([
-    { callId: failing.callId, settlement: 'failed', message: 'weather:lookup failed: it rains' },
+    { callId: failing.callId, settlement: 'failed', runsOnce: true, message: 'weather:lookup failed: it rains' },
     { callId: dying.callId, settlement: 'unknown' },
   ]);
   expect(world.asked('mail:send')).toHaveLength(3);

@@ -15,6 +15,8 @@ const STATES = {
 
 const ENDED_WITH_CODE = 'Interrupted: the code that made this call ended before the call had a result.';
 
+const HAD_BEGUN = 'An earlier attempt at the call had begun, and how far it came is not known. Check the current state before you repeat it.';
+
 const ENDED_OUTSIDE = 'The workflow of the conversation was ended from outside';
 
 /** Characters of a client's result that are told of a call that was interrupted. */
@@ -26,9 +28,10 @@ type Place = Pick<ToolCallRow, 'conversationId' | 'turnId' | 'stepId' | 'callId'
 
 /** Settles a call that is not run, or not any more, and the calls that its code has left; a call that has a result keeps it. */
 export function createSettleCall({ store }: { store: Store }) {
-  return async function settleCall({ callId, tool, turnId, stepId, settlement, ...given }: SettleCallArgs & OfWorkflow): Promise<void> {
+  return async function settleCall({ callId, tool, turnId, stepId, ...given }: SettleCallArgs & OfWorkflow): Promise<void> {
     await settleCallsOfCode(store, { callId, turnId, stepId, ...given });
-    const message = isClientTool(tool) ? await withAnswer(store, callId, given.message) : given.message;
+    const { settlement, message: told } = given.runsOnce ? await unlessBegun(store, callId, given) : given;
+    const message = isClientTool(tool) ? await withAnswer(store, callId, told) : told;
     const isError = settlement !== 'answered';
     const event: NewEvent =
       settlement === 'unknown'
@@ -58,6 +61,12 @@ export async function settleCallsOf(store: Store, conversationId: string): Promi
     const message = wasRun ? `${ENDED_OUTSIDE}; it is not known whether this call took effect.` : `${ENDED_OUTSIDE} before this call; it was not run.`;
     await createSettleCall({ store })({ ...call, conversationId, settlement: wasRun ? 'unknown' : 'interrupted', message });
   }
+}
+
+/** All attempts at the call have failed. The last ones may not have learned that an earlier one, whose worker died, had begun. */
+async function unlessBegun({ toolCalls }: Store, callId: string, { settlement, message }: Pick<SettleCallArgs, 'settlement' | 'message'>) {
+  const isBegun = settlement === 'failed' && (await toolCalls.get(callId))?.state === 'running';
+  return isBegun ? { settlement: 'unknown' as const, message: `${message}\n${HAD_BEGUN}` } : { settlement, message };
 }
 
 /** From now on, no client can answer the call. A client that has done so before was told that its result counts: the model gets to know it. */

@@ -58,8 +58,8 @@ async function answerFor({ connection, dataConverter, config, sandboxes, log }: 
   const taskQueue = hostQueue(config.LONGSHORE_TASK_QUEUE, hostId);
   const isLost = async () => (await sandboxes.lostHosts?.())?.includes(hostId) === true;
   const answer = async () => {
-    // When the host is back, its own workers have to get the next ones. Where Postgres does not say so, the worker that is asked next finds out.
-    if (!(await isLost().catch(() => true))) shutdown();
+    // When the host is back, or may be since this worker does not reach Postgres, its own workers have to get the next ones. The worker that is asked next finds out about this one.
+    if (!(await isLost().catch(() => false))) shutdown();
     throw ApplicationFailure.create({ message: `Host "${hostId}" is given up: it has been silent for too long`, type: HOST_CUT_OFF, nonRetryable: true });
   };
   const worker = await Worker.create({

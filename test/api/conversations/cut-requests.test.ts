@@ -83,6 +83,22 @@ test('a repeated answer to an approval is told that it was given', async () => {
   expect(await chat.reply()).toBe('I see.');
 }, 60_000);
 
+test('a repeated trigger of a schedule makes no second run', async () => {
+  const { schedules } = installation.longshore;
+  await schedules.create({ id: 'cut', agent: 'asking', user: 'user-1', message: 'Report.', cron: '0 9 31 1 *' });
+  try {
+    const { status, said } = await postTwice('/v1/schedules/cut/trigger', 'trigger-1', {});
+    const { runs } = await schedules.get('cut');
+    expect(runs).toHaveLength(1);
+    expect({ status, said }).toMatchObject({ status: 200, said: { conversationId: runs[0]?.conversationId } });
+    // Another request, as meant.
+    expect(await post('/v1/schedules/cut/trigger', 'trigger-2', {})).toMatchObject({ status: 200 });
+    expect((await schedules.get('cut')).runs).toHaveLength(2);
+  } finally {
+    await schedules.delete('cut');
+  }
+}, 60_000);
+
 test('a signal to a conversation that does not exist, or has ended, says so with a key as well', async () => {
   expect(await post('/v1/conversations/conv_none/pause', 'pause-1', {})).toMatchObject({ status: 404, said: { code: 'CONVERSATION_NOT_FOUND' } });
   const chat = await installation.longshore.start({ agent: 'asking', user: 'user-1' });
