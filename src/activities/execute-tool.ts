@@ -11,6 +11,7 @@ import type { NewEvent, Store } from '../store/store.ts';
 import type { ClaimResult, ToolCallRow } from '../store/tool-call-rows.ts';
 import type { ActivityDependencies } from '../tool-calls/dependencies.ts';
 import { createOutputEvents } from '../tool-calls/results/output-events.ts';
+import { createLogLimits, type LogLimits } from '../tool-calls/log-limits.ts';
 import { MethodDesk } from '../tool-calls/run/method-desk.ts';
 import type { AwaitedResults } from '../tool-calls/run/methods/awaited-results.ts';
 import type { DeskParts } from '../tool-calls/run/methods/desk-parts.ts';
@@ -41,7 +42,7 @@ type Parts = Pick<ActivityDependencies, 'store' | 'registry' | 'agents' | 'model
  */
 export function createExecuteTool(parts: Parts) {
   const { store, opened, services, models, questions } = parts;
-  const awaited: AwaitedResults = new Map();
+  const [awaited, logLimits]: [AwaitedResults, LogLimits] = [new Map(), createLogLimits(parts.log)];
   return async function executeTool(args: ExecuteToolArgs): Promise<ExecuteToolResult> {
     using progress = startProgress(args.callId);
     const noted = notingQuestions(store.usage);
@@ -83,7 +84,8 @@ export function createExecuteTool(parts: Parts) {
     using methods = new MethodDesk({ args, store, awaited, registry, agents: parts.agents, hosts, log, ...(runAtOnce && { runAtOnce }) });
     const output = outputOf(store, args, log);
     const outer = within?.signal;
-    const run: ToolRun = { args, claim, tool, registry, store, opened, services, progress, output, log, methods, awaited, questions, outer, models, agent };
+    const shared = { registry, store, opened, services, progress, awaited, questions, models, logLimits };
+    const run: ToolRun = { ...shared, args, claim, tool, output, log, methods, outer, agent };
     return endClientCall(run, await storeOutcome(run, await runTool(run, parts), within?.onStored));
   }
 

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { createExecuteTool } from '../../src/activities/execute-tool.ts';
 import { createInterruptCall } from '../../src/activities/interrupt-call.ts';
 import { createConversationSandboxes } from '../../src/tool-calls/run/sandbox-of-conversation.ts';
@@ -145,6 +145,7 @@ export function setUpCall(
   services: PluginServices = NO_SERVICES,
   approval: Agent['approval'] = [{ tool: '*', decide: 'allow' }],
   host: Partial<Sandboxes> = {},
+  log: Logger = pino({ level: 'silent' }),
 ) {
   const tool = defineTool<{ type: 'object' }>({ id: 'tool', description: 'a tool', parameters: { type: 'object' }, isolation: 'container', ...definition });
   const registry = createRegistry([definePlugin({ id: 'test', version: '1.0.0', description: 'tools under test', tools: [tool] })]);
@@ -170,7 +171,6 @@ export function setUpCall(
     },
   } as unknown as Sandboxes;
   const agents = new Map([['agent', { id: 'agent', sandbox: {}, approval, requireApproval: {} } as unknown as Agent]]);
-  const log = pino({ level: 'silent' });
   const args: ExecuteToolArgs = {
     conversationId: 'conv_1',
     agentId: 'agent',

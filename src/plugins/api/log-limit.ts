@@ -1,15 +1,11 @@
-import { RecentMap } from '../../common/recent-map.ts';
-
 /** What a plugin, or a connection to an MCP server, may write into the log of its worker in a minute: characters. */
 const MOST = 1_000_000;
 const WITHIN_MS = 60_000;
 /** What each line has besides its text. Characters. */
 const OF_A_LINE = 200;
-/** Limits of plugins in use that a worker remembers. */
-const REMEMBERED = 10_000;
 
 /** The log of a worker. */
-interface Log {
+export interface Log {
   warn: (values: object, text: string) => void;
 }
 
@@ -39,15 +35,5 @@ export function createLogLimit(log: Log, about: object): LogLimit {
     }
     leftOut += 1;
     return false;
-  };
-}
-
-/** Limits by name: each has the same limit in all calls. */
-export function createLogLimits(): (name: string, log: Log, about: object) => LogLimit {
-  const limits = new RecentMap<string, LogLimit>(REMEMBERED);
-  return (name, log, about) => {
-    const known = limits.get(name) ?? createLogLimit(log, about);
-    limits.set(name, known);
-    return known;
   };
 }

@@ -1,7 +1,9 @@
 import type { CallModelArgs } from '../../contracts/activities.ts';
 import type { Agent } from '../../contracts/agent.ts';
+import { MAX_MESSAGE_LENGTH } from '../../contracts/conversation.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 import type { ContentPart, StoredEntry, TranscriptEntry } from '../../contracts/transcript.ts';
+import { cutMiddle } from '../../contracts/visible-text.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { Store } from '../../store/store.ts';
 import { commandFor, textOf } from '../offer/command-of.ts';
@@ -62,7 +64,8 @@ function contentAfter({ entry }: UserMessage, text: string, { value, stoppedBy }
   if (stoppedBy !== undefined) return [{ type: 'text', text: `(stopped by ${stoppedBy})` }];
   const next = textIn(value);
   if (next === undefined || next === text) return undefined;
-  return [{ type: 'text', text: next }, ...entry.content.filter(({ type }) => type !== 'text')];
+  const bounded = cutMiddle(next, Math.max(MAX_MESSAGE_LENGTH, text.length));
+  return [{ type: 'text', text: bounded }, ...entry.content.filter(({ type }) => type !== 'text')];
 }
 
 function textIn({ text }: JsonObject): string | undefined {
@@ -75,5 +78,5 @@ function withoutTexts({ parts, ...sent }: SentByHooks): SentByHooks {
 
 function textsOf(stopped: Hooked[]): string {
   const texts = stopped.flatMap(({ sent }) => sent.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))));
-  return texts.join('\n').trim() || '(no answer)';
+  return cutMiddle(texts.join('\n').trim(), MAX_MESSAGE_LENGTH) || '(no answer)';
 }

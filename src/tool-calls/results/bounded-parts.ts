@@ -9,7 +9,7 @@ const MOST_NAME = 200;
 
 /** The parts of a result without what would be stored and counted as a part of each prompt, and could not be left out of one. Texts stay whole. */
 export function boundedParts(content: readonly ContentPart[]): ContentPart[] {
-  const parts = content.map(onlyKnown);
+  const parts = content.map(boundedPart);
   return parts.length <= MOST_PARTS ? parts : joined(parts);
 }
 
@@ -32,7 +32,8 @@ function joined(content: readonly ContentPart[]): ContentPart[] {
   return parts;
 }
 
-function onlyKnown(part: ContentPart): ContentPart {
+/** The same of one part. */
+export function boundedPart(part: ContentPart): ContentPart {
   if (part.type === 'text') return { type: 'text', text: part.text };
   const mediaType = cutMiddle(part.mediaType, MOST_NAME);
   if (isStoredMedia(part)) {

@@ -1,6 +1,7 @@
 import { isBlob, nameOfMedia } from '../../contracts/attachments/media.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
+import { lostInJson } from '../../contracts/plugins/lost-in-json.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { ToolKind } from '../../plugins/api/define-plugin.ts';
 import type { RegisteredTool } from '../../plugins/registry/registry.ts';
@@ -42,8 +43,10 @@ export function toContent(tool: string, result: unknown): ResultContent {
     return { content, isError: result.isError === true };
   }
   if (result === undefined) return invalid(tool, 'nothing; a tool returns a text, a JSON value or content parts');
-  const text = asJson(result);
-  return text === undefined ? invalid(tool, `a ${typeof result} that is not JSON`) : { content: [{ type: 'text', text }], isError: false };
+  const { text, lost } = asJson(result) ?? {};
+  if (text === undefined) return invalid(tool, `a ${typeof result} that is not JSON`);
+  if (lost !== undefined) return invalid(tool, `an object of the kind ${lost}, of which JSON keeps nothing; return an object, a list or a text`);
+  return { content: [{ type: 'text', text }], isError: false };
 }
 
 /** An error result with a text of its own. */
@@ -91,11 +94,15 @@ function invalid(tool: string, problem: string): ResultContent {
   return errorContent(failure('TOOL_RESULT_INVALID', { tool, problem }).message);
 }
 
-/** Other objects with a list that is called `content` are JSON. */
+/** Keys beside an empty list of parts. */
+const OF_PARTS = new Set(['content', 'isError', 'structuredContent', '_meta']);
+
+/** Other objects with a list that is called `content` are JSON. An empty list says nothing about that: other keys do. */
 export function isContentResult(result: unknown): result is { content: { type: unknown }[]; isError?: unknown } {
   const content = (result as { content?: unknown } | null)?.content;
+  if (!Array.isArray(content)) return false;
   const isPart = (part: unknown) => typeof (part as { type?: unknown } | null)?.type === 'string';
-  return Array.isArray(content) && content.every(isPart);
+  return content.length === 0 ? Object.keys(result as object).every((key) => OF_PARTS.has(key)) : content.every(isPart);
 }
 
 function problemOf(result: { content: object[]; isError?: unknown }): string | undefined {
@@ -125,9 +132,10 @@ function problemOfStored({ type, mediaType, blob, bytes, name }: Record<string, 
   return isUsual ? undefined : '/mediaType, bytes or name of another type';
 }
 
-function asJson(value: unknown): string | undefined {
+function asJson(value: unknown): { text: string; lost: string | undefined } | undefined {
   try {
-    return JSON.stringify(value);
+    const text = JSON.stringify(value) as string | undefined;
+    return text === undefined ? undefined : { text, lost: lostInJson(value, text) };
   } catch {
     return undefined;
   }

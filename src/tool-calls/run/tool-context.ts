@@ -2,7 +2,6 @@ import { Context } from '@temporalio/activity';
 import { anySignal } from '../../common/any-signal.ts';
 import { createTurns } from '../../common/turns.ts';
 import { modelName } from '../../common/model-name.ts';
-import { createLogLimits } from '../../plugins/api/log-limit.ts';
 import type { HostOfQuestion } from '../../plugins/api/server-question.ts';
 import type { ToolContext, ToolSandbox, UserMessage } from '../../plugins/api/tool-context.ts';
 import { openConversation, ownSandboxOf, type ToolRun } from './tool-run.ts';
@@ -41,11 +40,9 @@ export function contextFor(run: ToolRun, sandbox: CallSandbox, signal: AbortSign
   };
 }
 
-/** Of all calls that a plugin has from one tenant. */
-const limitOf = createLogLimits();
-
-function loggerFor({ log, tool: { pluginId }, args: { tenantId } }: ToolRun): ToolContext['logger'] {
-  const mayWrite = limitOf(JSON.stringify([pluginId, tenantId]), log, { plugin: pluginId, tenantId });
+function loggerFor({ log, logLimits, tool: { pluginId }, args: { tenantId } }: ToolRun): ToolContext['logger'] {
+  // Of all calls that a plugin has from one tenant.
+  const mayWrite = logLimits(JSON.stringify([pluginId, tenantId]), { plugin: pluginId, tenantId });
   const write =
     (level: 'info' | 'warn') =>
     (message: string, values: object = {}): void => {

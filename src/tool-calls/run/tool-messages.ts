@@ -4,6 +4,7 @@ import { isStoredMedia } from '../../contracts/attachments/media.ts';
 import { failure } from '../../contracts/errors.ts';
 import type { ContentPart } from '../../contracts/transcript.ts';
 import type { ToolContext } from '../../plugins/api/tool-context.ts';
+import { boundedPart } from '../results/bounded-parts.ts';
 import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
 import type { ToolRun } from './tool-run.ts';
 
@@ -32,12 +33,13 @@ export function createToolMessages(run: ToolRun, signal: AbortSignal): Messages 
   const activity = Context.current();
   const tell = (key: string, text: string) => store.transcript.append(conversationId, turnId, stepId, key, { role: 'note', text });
   const sendAs = async (index: number, given: string | ContentPart): Promise<void> => {
-    const part: ContentPart = typeof given === 'string' ? { type: 'text', text: given } : given;
-    refuseUnfit(run, signal, part, said++);
+    const whole: ContentPart = typeof given === 'string' ? { type: 'text', text: given } : given;
+    refuseUnfit(run, signal, whole, said++);
+    const part = boundedPart(whole);
     // Workers of earlier versions sent messages without a key.
     earlier ??= claim.attempt > 1 ? store.events.sentBy(conversationId, callId) : Promise.resolve([]);
     if (!(await earlier).includes(index)) {
-      const data = { callId, tool, index, part: { ...part } };
+      const data = { callId, tool, index, part };
       await store.events.append(conversationId, [{ type: 'message.sent', turnId, stepId, data, key: `sent/${callId}/${index}` }]);
     }
     await tell(`sent-${callId}-${index}`, `${tool} said to the user: ${resultTextOf([part])}`);

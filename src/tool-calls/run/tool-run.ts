@@ -13,6 +13,7 @@ import type { WorkerHandle } from '../../sandbox/api/sandbox.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClaimResult } from '../../store/tool-call-rows.ts';
 import type { QuestionCalls } from '../dependencies.ts';
+import type { LogLimits } from '../log-limits.ts';
 import type { MethodDesk } from './method-desk.ts';
 import type { AwaitedResults } from './methods/awaited-results.ts';
 import type { OutputEvents } from '../results/output-events.ts';
@@ -35,6 +36,8 @@ export interface ToolRun {
   progress: Progress;
   output: OutputEvents;
   log: Logger;
+  /** Of what plugins write into the log. */
+  logLimits: LogLimits;
   /** Takes the calls of the call's code. */
   methods: MethodDesk;
   awaited: AwaitedResults;

@@ -8,6 +8,7 @@ import { modelName } from '../../common/model-name.ts';
 import type { Registry } from '../../plugins/registry/registry.ts';
 import type { PluginInConversation } from '../../store/conversation/plugin-timers.ts';
 import type { Store } from '../../store/store.ts';
+import { boundedPart } from '../results/bounded-parts.ts';
 import { problemOfPart, resultTextOf } from '../results/tool-result.ts';
 import { createAllowance } from './allowance.ts';
 import { isClosed, type ModelDesk, type PlaceOfTask } from './model-desk.ts';
@@ -128,8 +129,8 @@ async function sendParts(
   { pluginId, id, turnId }: Origin,
 ): Promise<void> {
   for (const part of parts) refuseUnfit(part);
-  for (const [index, part] of parts.entries()) {
-    const data = { callId: `task-${id}`, tool: pluginId, index, part: { ...part } };
+  for (const [index, part] of parts.map(boundedPart).entries()) {
+    const data = { callId: `task-${id}`, tool: pluginId, index, part };
     await store.events.append(conversationId, [{ type: 'message.sent', turnId, data, key: `sent/task-${pluginId}-${id}/${index}` }]);
     const text = `${pluginId} said to the user: ${resultTextOf([part])}`;
     await store.transcript.append(conversationId, turnId, undefined, `sent-task-${pluginId}-${id}-${index}`, { role: 'note', text });

@@ -1,5 +1,6 @@
 import type { Logger } from '../../../src/platform/log.ts';
-import { createLogLimit, createLogLimits } from '../../../src/plugins/api/log-limit.ts';
+import { createLogLimit } from '../../../src/plugins/api/log-limit.ts';
+import { createLogLimits } from '../../../src/tool-calls/log-limits.ts';
 import { logOf } from '../../../src/plugins/dialects/mcp/connection/heard.ts';
 
 const { jest } = import.meta;
@@ -35,9 +36,9 @@ test('what a plugin writes beyond its limit is left out and counted, until a min
 
 test('all calls of one plugin have one limit, and those of another have their own', () => {
   const { log } = logged();
-  const limitOf = createLogLimits();
-  expect(limitOf('a', log, {})(2_000_000)).toBe(true);
-  expect([limitOf('a', log, {})(1), limitOf('b', log, {})(1)]).toEqual([false, true]);
+  const limitOf = createLogLimits(log);
+  expect(limitOf('a', {})(2_000_000)).toBe(true);
+  expect([limitOf('a', {})(1), limitOf('b', {})(1)]).toEqual([false, true]);
 });
 
 test('a server that logs without end does not fill the log of the worker', () => {

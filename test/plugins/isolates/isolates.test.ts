@@ -48,13 +48,17 @@ test('a tool that returns what JSON has no word for fails alone, and its process
     'wordless',
     `import { definePlugin, defineTool } from 'longshore/plugins';
 let calls = 0;
-const execute = async ({ what }) => ({ number: (calls += 1), fn: () => 1, symbol: Symbol('a') })[what];
+const execute = async ({ what }) => ({ number: (calls += 1), fn: () => 1, symbol: Symbol('a'), set: new Set([1]), pieces: inPieces() })[what];
+async function* inPieces() { yield 'a piece'; }
 export default definePlugin({ id: 'wordless', version: '1', tools: [defineTool({ id: 'give', description: 'Gives.', parameters: { type: 'object' }, execute })] });`,
   );
   expect(await run(plugin, 'give', { what: 'number' })).toBe(1);
   expect(await problemOf(run(plugin, 'give', { what: 'fn' }))).toBe('it returned a function, which is no JSON');
   expect(await problemOf(run(plugin, 'give', { what: 'symbol' }))).toBe('it returned a symbol, which is no JSON');
-  expect(await run(plugin, 'give', { what: 'number' })).toBe(4);
+  const lost = (kind: string) => `it returned an object of the kind ${kind}, of which JSON keeps nothing; return an object, a list or a text`;
+  expect(await problemOf(run(plugin, 'give', { what: 'set' }))).toBe(lost('Set'));
+  expect(await problemOf(run(plugin, 'give', { what: 'pieces' }))).toBe(lost('AsyncGenerator'));
+  expect(await run(plugin, 'give', { what: 'number' })).toBe(6);
 });
 
 test('a call uses what it was given, through the worker', async () => {

@@ -42,3 +42,14 @@ test('the model answers when one of several messages goes on, and what was sent 
   );
   expect([found.said, found.sent]).toEqual([undefined, [{ type: 'text', text: 'Closed.' }]]);
 });
+
+test('what plugins make of a message, and send, has the bounds of messages: it would be a part of each prompt', async () => {
+  const long = 'n'.repeat(1_000_000);
+  const picture = { type: 'image' as const, mediaType: long, data: 'iVBORw==' };
+  const found = await receive(stored([user('sesame')]), (value) => ({ value: { ...value, text: long }, sent: [{ type: 'text', text: long }, picture] }));
+  expect(JSON.stringify(found.replaced).length).toBeLessThan(101_000);
+  expect(found.sent).toHaveLength(2);
+  expect(JSON.stringify(found.sent).length).toBeLessThan(101_000);
+  const stopped = await receive(stored([user('closed?')]), () => ({ stopped: true, sent: [{ type: 'text', text: long }] }));
+  expect(stopped.said?.length).toBeLessThan(101_000);
+});

@@ -14,9 +14,13 @@ test('code gets the text of content, and the parts of other content', () => {
   expect(toValue({ content: [image], isError: false })).toEqual([image]);
 });
 
-test.each([[{ content: ['a', 'b'], total: 2 }], [{ content: [null] }], [{ content: [{ id: 1 }], next: 'x' }], [{ content: 'a' }], [null]])(
-  'an object with a list of other things that is called content is JSON: %j',
-  (result) => {
-    expect(toValue(result)).toEqual(result);
-  },
-);
+test.each([
+  [{ content: ['a', 'b'], total: 2 }],
+  [{ content: [null] }],
+  [{ content: [{ id: 1 }], next: 'x' }],
+  [{ content: 'a' }],
+  [{ content: [], total: 0 }],
+  [null],
+])('an object with a list of other things that is called content is JSON: %j', (result) => {
+  expect(toValue(result)).toEqual(result);
+});

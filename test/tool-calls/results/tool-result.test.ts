@@ -12,6 +12,7 @@ test.each([
   [[1, null], '[1,null]'],
   [null, 'null'],
   [{ content: 'not parts' }, '{"content":"not parts"}'],
+  [{ content: [], totalElements: 0, last: true }, '{"content":[],"totalElements":0,"last":true}'],
 ])('a text stays, other JSON is written out: %j', (result, written) => {
   expect(toContent('a:b', result)).toEqual({ content: [text(written)], isError: false });
 });
@@ -22,12 +23,18 @@ test('content parts stay as they are, with the verdict of the tool', () => {
   expect(toContent('a:b', { content, isError: true })).toEqual({ content, isError: true });
 });
 
+async function* inPieces() {
+  yield 'a piece';
+}
+
 const circular: Record<string, unknown> = {};
 circular['self'] = circular;
 test.each([
   [undefined, 'nothing'],
   [() => 1, 'function that is not JSON'],
   [circular, 'object that is not JSON'],
+  [new Map([['a', 1]]), 'an object of the kind Map, of which JSON keeps nothing'],
+  [inPieces(), 'an object of the kind AsyncGenerator, of which JSON keeps nothing'],
   [{ content: [], isError: 'yes' }, '/isError'],
   [{ content: [text('fine'), { type: 'video' }] }, '/content/1/type "video"'],
   [{ content: [{ type: 'image', data: 'AAAA' }] }, '/content/0/mediaType'],

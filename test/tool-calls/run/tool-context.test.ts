@@ -1,6 +1,8 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
+import type { ContentPart } from '../../../src/contracts/transcript.ts';
 import type { ToolContext } from '../../../src/plugins/api/define-plugin.ts';
 import type { PluginServices } from '../../../src/plugins/api/plugin-services.ts';
 import { NO_SERVICES, setUpCall, until } from '../../activities/fakes.ts';
@@ -22,6 +24,20 @@ test('a tool is given the variables that it declares and the worker has, and no 
 test('a tool is given of the sandbox what the API of plugins has, and nothing of how an attempt at its call is run', async () => {
   const given = run(async ({ sandbox }) => JSON.stringify(Object.keys(sandbox).toSorted()));
   await expect(given).resolves.toBe('["callServer","exec","handle","runCode","runTool","start"]');
+});
+
+test('that a plugin writes too much into the log is said of all its calls, and not of the one that has begun to', async () => {
+  const lines: string[] = [];
+  const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) });
+  const execute = async (_input: unknown, { logger }: ToolContext) => {
+    for (let count = 0; count < 3; count += 1) logger.info('x'.repeat(600_000));
+    return 'done';
+  };
+  const call = setUpCall({ isolation: 'host', execute }, NO_SERVICES, undefined, {}, log);
+  await call.propose();
+  await call.worker().execute();
+  const notice = lines.map((line) => JSON.parse(line) as { msg: string }).find(({ msg }) => msg.includes('within a minute'));
+  expect(notice).toEqual({ level: 40, plugin: 'test', tenantId: 'tenant', msg: expect.any(String) as string });
 });
 
 describe('what a tool says before it has its result', () => {
@@ -62,6 +78,23 @@ describe('what a tool says before it has its result', () => {
     // The conversation knows by the call that it is the same wish.
     const wish = ['conv_1', 'wake', { callId: 'call_1' }];
     expect(call.signals).toEqual([wish, wish]);
+  });
+
+  test('is kept without what would be a part of each prompt', async () => {
+    const long = 'n'.repeat(100_000);
+    const call = setUpCall({
+      async execute(_input, { send }) {
+        await send({ type: 'text', text: 'Hello.', extra: long } as ContentPart);
+        await send({ type: 'image', mediaType: long, data: 'AAAA' });
+        await send({ type: 'file', mediaType: 'text/plain', name: long, data: 'AAAA' });
+        return 'done';
+      },
+    });
+    await call.propose();
+    await call.worker().execute();
+    const sent = call.events.filter(({ type }) => type === 'message.sent');
+    expect(sent).toHaveLength(3);
+    expect(JSON.stringify([sent, [...call.transcript.values()]]).length).toBeLessThan(5_000);
   });
 
   test('wakes nothing when the conversation is closed', async () => {

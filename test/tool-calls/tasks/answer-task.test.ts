@@ -89,6 +89,13 @@ test('what a task sends reaches the user and the model once, however often it is
   expect(events.size).toBe(3);
 });
 
+test('what a task sends is kept without what would be a part of each prompt', async () => {
+  const { ask, entries, events } = bench();
+  await ask('conv_1', { what: 'send', parts: [{ type: 'image', mediaType: 'n'.repeat(100_000), data: 'AAAA' }] });
+  expect([events.size, entries.size]).toEqual([1, 1]);
+  expect(JSON.stringify([[...events.values()], [...entries.values()]]).length).toBeLessThan(2_000);
+});
+
 test('a note is for the model, and wakes the conversation only when the task wants it', async () => {
   const { ask, entries, events, woken } = bench();
   await ask('conv_1', { what: 'note', text: 'one', wake: false });

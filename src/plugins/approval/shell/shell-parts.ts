@@ -9,6 +9,7 @@ import {
   type Select,
   type SyntaxNode,
 } from 'unbash';
+import { variablesSetBy } from './builtins.ts';
 import { Evaluation } from './evaluation.ts';
 import { behindVariable } from './behind-options.ts';
 import { searchBehind } from './commands-behind.ts';
@@ -86,6 +87,10 @@ class PartSearch implements Search {
     const given = rest.map(({ text }) => text);
     const written = [...assignments, name.text, ...given].join(' ');
     this.evaluation.command(base, given);
+    for (const variable of variablesSetBy(base, given)) {
+      this.evaluation.setByShell(variable, UNKNOWN);
+      this.setByShell(variable, UNKNOWN);
+    }
     const { isTransparent } = searchBehind(this, base, rest, redirects);
     const isSaidElsewhere = isTransparent && assignments.length === 0 && name.text === base;
     this.parts.push({
@@ -144,7 +149,7 @@ class PartSearch implements Search {
     for (const word of wordlist) this.setByShell(wordOf(name).text, wordOf(word).text);
   }
 
-  /** `for PATH in .` and `${IFS:=x}` set what the shell and other programs go by, as an assignment does. */
+  /** `for PATH in .`, `${IFS:=x}` and `printf -v PATH .` set what the shell and other programs go by, as an assignment does. */
   private setByShell(name: string, value: string): void {
     if (!/^[A-Z][A-Z0-9_]*$/.test(name)) return;
     const text = `${name}=${value}`;

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CallToolResult } from '@modelcontextprotocol/client';
-import { mayHaveLostDigits } from '../../../contracts/foreign-json.ts';
+import { mayHaveLostDigits, tryParseForeign } from '../../../contracts/foreign-json.ts';
 import { isObject, type Json } from '../../../contracts/json.ts';
 import type { ContentPart } from '../../../contracts/transcript.ts';
 import type { ToolResult } from '../../api/define-plugin.ts';
@@ -16,7 +17,7 @@ export function serverResultOf({ content, structuredContent, isError = false }: 
   const isRounded = mayHaveLostDigits(structuredContent);
   if (!isRounded && isValue(structuredContent) && onlyText && !isError) return structuredContent as Json;
   const parts = content.map(partOf);
-  if (content.length === 0 || !onlyText) parts.push(...structuredParts(structuredContent, isRounded));
+  if (!onlyText || !isRepeated(structuredContent, content)) parts.push(...structuredParts(structuredContent, isRounded));
   if (parts.length === 0) parts.push({ type: 'text', text: isError ? 'It failed and said nothing.' : 'Done.' });
   return isError ? { content: parts, isError } : plainOf(parts);
 }
@@ -24,6 +25,11 @@ export function serverResultOf({ content, structuredContent, isError = false }: 
 /** A value with a list `content` of its own would be mistaken for parts. */
 function isValue(structured: unknown): boolean {
   return structured !== undefined && !(isObject(structured) && Array.isArray(structured['content']));
+}
+
+/** Servers should repeat structured content as a text, and some write a summary. */
+function isRepeated(structured: unknown, content: CallToolResult['content']): boolean {
+  return content.some((block) => block.type === 'text' && isDeepStrictEqual(tryParseForeign(block.text), structured));
 }
 
 /** A single text part becomes a text, for code that calls the tool. */

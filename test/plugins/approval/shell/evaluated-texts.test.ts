@@ -43,6 +43,40 @@ test.each([
   }
 });
 
+const SAID = String.raw`printf 'a\x5b\x24\x28rm x\x29\x5d'`;
+
+test.each([
+  String.raw`printf -v y 'a\x5b\x24\x28rm x\x29\x5d'; echo $((y))`,
+  `echo \${z[$(${SAID})]}`,
+  `[[ $(${SAID}) -eq 1 ]]; echo done`,
+  `y=$(${SAID}); echo $((y))`,
+  String.raw`test -v "$(printf 'y\x5b\x24\x28rm x\x29\x5d')"`,
+  'y=\'aX$Y\'; y=${y/X/[}; y="${y/Y/(rm x)]}"; echo $((y))',
+  'read y < said; echo $((y))',
+  'read -r -d "" y < said; echo $((y))',
+  'select y in 1; do echo $((REPLY)); break; done < said',
+  'y=$(cat said); z=([y]=1)',
+  'printf -v PATH .; ls',
+  'read -r -p "> " y PATH <<< "1 ."; ls',
+])('a command that other commands or files put together is asked about where the shell evaluates it, and bash runs it: %s', (command) => {
+  expect(judge([...allowed, rule('cat *', 'allow'), rule('z=*', 'allow')], command).decision).toBe('ask');
+  const directory = mkdtempSync(join(tmpdir(), 'longshore-evaluated-'));
+  try {
+    writeFileSync(join(directory, 'x'), '');
+    writeFileSync(join(directory, 'said'), 'a[$(rm x)]\n');
+    // With another PATH, the shell runs what the directory has.
+    writeFileSync(join(directory, 'ls'), '#!/bin/sh\n/bin/rm x\n', { mode: 0o755 });
+    try {
+      execFileSync('/bin/bash', ['-c', command], { cwd: directory, stdio: 'ignore' });
+    } catch {
+      // Bash finds no number there, after it has run the command.
+    }
+    expect(existsSync(join(directory, 'x'))).toBe(false);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 test('what a loop or an expansion sets is an assignment, where the shell or other programs may go by it', () => {
   for (const command of ['for PATH in .; do ls; done', 'echo ${IFS:=x}', 'select PATH in .; do ls; done']) {
     expect(judge(allowed, command).decision).toBe('ask');
@@ -61,6 +95,10 @@ test.each([
   'y=1; echo $((y + 1)); printf \'%s\\n\' "$y"',
   'echo ${z:=5} $((z))',
   'ls 2>&1 >&2',
+  'while read -r z; do echo "$z"; done < f',
+  'export y=$(ls); echo $y',
+  '[[ -n $(ls) ]] && echo yes',
+  'printf -v z %03d 5; echo "$z"',
 ])('what evaluates nothing that could run a command is allowed as before: %s', (command) => {
   expect(judge(allowed, command).decision).toBe('allow');
   expect(judge(noRm, command).decision).toBe('allow');

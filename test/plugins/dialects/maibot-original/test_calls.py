@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from longshore_host.questions import QuestionFailed
+from longshore_host.tasks import tasks
 from longshore_maibot import events
 from longshore_maibot.loaded_plugin import LoadedPlugin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 CALLER = {'stream_id': 'conv_1', 'chat_id': 'conv_1', 'group_id': '', 'user_id': 'user-1', 'platform': 'longshore'}
 
@@ -20,6 +27,12 @@ class Plugin:
 
     async def measure(self) -> Any:
         return {'id': 1234567890123456789, 'height': float('nan'), 'kinds': {1}}
+
+    async def pieces(self) -> Any:
+        yield 'high'
+
+    async def counts(self) -> Any:
+        return {'levels': (level for level in (1, 2))}
 
     async def invoke_component(self, _name: str, **given: Any) -> Any:
         return given['user_id']
@@ -53,7 +66,7 @@ async def cancelled_by_itself(**_: Any) -> None:
 def loaded() -> LoadedPlugin:
     plugin = LoadedPlugin('harbour.tides', '.', {})
     plugin._plugin = Plugin()
-    plugin._components = [{'type': 'TOOL', 'name': name, 'metadata': {'handler_name': name}} for name in ('look', 'measure', 'absent')]
+    plugin._components = [{'type': 'TOOL', 'name': name, 'metadata': {'handler_name': name}} for name in ('look', 'measure', 'pieces', 'counts', 'absent')]
     return plugin
 
 
@@ -71,8 +84,37 @@ def test_what_json_does_not_have_becomes_a_text() -> None:
     assert called('measure')['value'] == {'id': '1234567890123456789', 'height': 'NaN', 'kinds': '{1}'}
 
 
+def test_what_gives_its_values_one_by_one_is_refused() -> None:
+    assert called('pieces')['failed'] == 'TypeError: it returned a async_generator, whose values are not read; return a list of them'
+    assert called('counts')['failed'] == 'TypeError: it returned a generator, whose values are not read; return a list of them'
+
+
 def test_handlers_of_settings_and_of_the_start_fail_alone_when_their_own_code_cancels_them() -> None:
     plugin = loaded()
     asyncio.run(plugin.configure({'bot': {'nickname': 'Mai'}}))
     assert [scope for scope, _ in plugin._plugin.changed] == ['self', 'bot']
     asyncio.run(events.tell([({'event_type': events.START, 'intercept_message': True}, cancelled_by_itself)], events.START))
+
+
+def test_a_handler_of_the_start_that_is_waited_for_is_not_answered_before_the_plugin_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, '_mark', None)
+    refused: list[str] = []
+    greeted: list[asyncio.Task[Any]] = []
+
+    async def greets(**_: Any) -> None:
+        greeted.append(asyncio.ensure_future(tasks.ask('send', 'conv_1', {'type': 'text', 'text': 'later'})))
+        try:
+            await tasks.ask('send', 'conv_1', {'type': 'text', 'text': 'Hello'})
+        except QuestionFailed as problem:
+            refused.append(str(problem))
+
+    async def load() -> None:
+        tasks.begin(str(tmp_path / 'asks'))
+        await events.tell([({'event_type': events.START, 'intercept_message': True}, greets)], events.START)
+        tasks.end_loading()
+        [question] = tasks.exchange({})['questions']
+        tasks.exchange({question['id']: {'ok': 1}})
+        assert await greeted[0] == 1
+
+    asyncio.run(asyncio.wait_for(load(), 30))
+    assert refused == ['the plugin is still being loaded; do this in a task that it starts (asyncio.create_task)']

@@ -15,10 +15,10 @@ from longshore_nekro.plugin import NekroPlugin, SandboxMethodType, environment
 CALLER = {'chat_key': 'conv_1', 'user_id': 'user-1', 'agent_id': 'sailor', 'files': {}, 'directory': '', 'place': ''}
 
 
-def called(method: Any, **arguments: Any) -> dict[str, Any]:
+def called(method: Any, kind: SandboxMethodType = SandboxMethodType.TOOL, **arguments: Any) -> dict[str, Any]:
     environment.made.clear()
     plugin = NekroPlugin(name='Gate', module_name='gate', author='harbour')
-    plugin.mount_sandbox_method(SandboxMethodType.TOOL)(method)
+    plugin.mount_sandbox_method(kind)(method)
     loaded = LoadedPlugin('gate', '.', {})
     loaded._plugin = plugin
     return asyncio.run(loaded.call(method.__name__, arguments, CALLER))
@@ -60,3 +60,12 @@ def test_arguments_without_names_keep_their_places() -> None:
     assert add(*positional, **named) == (1, 20, 30)
     positional, named = bound(add, context, {})
     assert add(*positional, **named) == (1, 2, 3)
+
+
+def test_what_gives_its_values_one_by_one_is_refused() -> None:
+    async def pieces(_ctx: AgentCtx) -> Any:
+        yield 'high'
+
+    refused = 'TypeError: it returned a async_generator, whose values are not read; return a list of them'
+    assert called(pieces)['failed'] == refused
+    assert called(pieces, SandboxMethodType.AGENT)['failed'] == refused

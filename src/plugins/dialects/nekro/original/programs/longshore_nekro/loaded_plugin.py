@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from longshore_host.apart import apart, text_of
 from longshore_host.calls import current
-from longshore_host.plain import plain
+from longshore_host.plain import plain, whole
 from longshore_host.plugin_state import PluginState
 from longshore_host.stdio import RequestFailed
 from longshore_nekro.calling import Caller, MethodCall, forget_old_calls
@@ -192,7 +192,7 @@ async def _run(method: SandboxMethod, arguments: dict[str, Any], context: AgentC
     positional, named = bound(method.func, context, arguments)
     value = await _await(method.func(*positional, **named))
     if method.method_type.value in ('agent', 'behavior'):
-        return str(value)
+        return str(whole(value))
     return _plain(value)
 
 

@@ -14,11 +14,19 @@ Instead = Callable[[str, str], Any]
 
 def plain(value: Any, default: Callable[[Any], Any], instead: Instead) -> Any:
     """`default` gives what stands for an object. Numbers that the worker would change are for `instead`."""
-    text = json.dumps(value, ensure_ascii=False, default=default)
-    return json.loads(text, parse_int=lambda digits: _whole(digits, instead), parse_constant=lambda name: instead(name, 'JSON has no such number'))
+    text = json.dumps(value, ensure_ascii=False, default=lambda given: default(whole(given)))
+    return json.loads(text, parse_int=lambda digits: _integer(digits, instead), parse_constant=lambda name: instead(name, 'JSON has no such number'))
 
 
-def _whole(digits: str, instead: Instead) -> Any:
+def whole(value: Any) -> Any:
+    """The value, unless its parts come one by one, as those of a generator: as a text, it would only say what it is."""
+    kind = type(value)
+    if any(hasattr(kind, method) for method in ('__next__', '__anext__', '__await__')):
+        raise TypeError(f'it returned a {kind.__name__}, whose values are not read; return a list of them')
+    return value
+
+
+def _integer(digits: str, instead: Instead) -> Any:
     if len(digits) <= _SURELY_EXACT or abs(int(digits)) <= _EXACT:
         return int(digits)
     return instead(digits, f'it is beyond {_EXACT}, up to which whole numbers are kept exactly')

@@ -6,9 +6,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longshore_host.questions import LARGEST, QuestionFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 _MOST = 100
 _MOST_BYTES = 4_000_000
@@ -20,24 +23,29 @@ class Tasks:
         # Absent where no worker looks.
         self._mark = mark
         self._patience = patience
-        # A worker gets no answer before the plugin is loaded.
-        self._loading: asyncio.Task[Any] | None = None
+        # A worker gets no answer before the plugin is loaded, for which these are waited for.
+        self._loading: set[asyncio.Task[Any] | None] = set()
         self._waiting: dict[str, tuple[dict[str, Any], asyncio.Future[Any]]] = {}
 
     def begin(self, mark: str) -> None:
         """Takes questions from now on. What an earlier process has left says nothing. The task that calls this loads the plugin."""
         self._mark = mark
-        self._loading = asyncio.current_task()
+        self._loading = {asyncio.current_task()}
         self._show()
 
+    async def while_loading(self, work: Awaitable[Any]) -> Any:
+        """Work in a task of its own, for which the task that loads the plugin waits."""
+        self._loading.add(asyncio.current_task())
+        return await work
+
     def end_loading(self) -> None:
-        self._loading = None
+        self._loading.clear()
 
     async def ask(self, what: str, *args: Any) -> Any:
         """Asks a worker. Raises `QuestionFailed` with its reason."""
         if self._mark is None:
             raise QuestionFailed('there is no worker here')
-        if self._loading is not None and asyncio.current_task() is self._loading:
+        if asyncio.current_task() in self._loading:
             raise QuestionFailed('the plugin is still being loaded; do this in a task that it starts (asyncio.create_task)')
         question: dict[str, Any] = {'id': os.urandom(16).hex(), 'what': what, 'args': list(args)}
         size = _size_of(question)
