@@ -4,9 +4,7 @@ import { install, type Installation } from '../../e2e/support.ts';
 import { builtCommandLine } from '../../support/built-programs.ts';
 
 /** Runs `longshore dev` on the servers of an installation. */
-async function startDev({
-  environment,
-}: Installation): Promise<{
+async function startDev({ environment }: Installation): Promise<{
   dev: ChildProcess;
   ended: Promise<unknown[]>;
   untilReady(this: void, workers: number): Promise<number[]>;
