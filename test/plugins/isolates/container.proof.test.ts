@@ -1,4 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { createLogLimits } from '../../../src/tool-calls/log-limits.ts';
 import { contextFor } from '../../../src/tool-calls/run/tool-context.ts';
 import type { ToolRun } from '../../../src/tool-calls/run/tool-run.ts';
 import { createCallSandbox } from '../../../src/tool-calls/run/tool-sandbox.ts';
@@ -71,7 +72,8 @@ async function run(
   const log = { info: (_values: object, line: string) => told.push(`info ${line}`), warn: (_values: object, line: string) => told.push(`warn ${line}`) };
   const progress = { line: (line: string) => told.push(`heartbeat ${line}`) };
   const registered = { ...tool, id: args.tool, pluginId: plugin.id, environment: ['HARBOUR_KEY'] };
-  const toolRun = { args, claim: { attempt: again ? 2 : 1 }, tool: registered, services, log, progress, store: parts.store } as unknown as ToolRun;
+  const logging = { log, logLimits: createLogLimits(log) };
+  const toolRun = { args, claim: { attempt: again ? 2 : 1 }, tool: registered, services, ...logging, progress, store: parts.store } as unknown as ToolRun;
   const execute = () => tool.execute(input as never, contextFor(toolRun, sandbox, new AbortController().signal));
   // The environment logs what is thrown in it.
   const outcome: { value: unknown } | { error: Error } = await new MockActivityEnvironment().run(() =>

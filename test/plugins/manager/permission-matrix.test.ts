@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { createLogLimits } from '../../../src/tool-calls/log-limits.ts';
 import { contextFor } from '../../../src/tool-calls/run/tool-context.ts';
 import type { ToolRun } from '../../../src/tool-calls/run/tool-run.ts';
 import { createCallSandbox } from '../../../src/tool-calls/run/tool-sandbox.ts';
@@ -134,7 +135,7 @@ async function run(what: keyof Cell, isolation: string, toolId: string): Promise
   await using network = createGuardedFetch({ hosts: tool.permissions.network ?? [], resolve: outside.resolve, allowAddresses: ['127.0.0.1'] });
   const services = { environment: (name: string) => process.env[name], configOf: () => ({}), fetchFor: () => network.fetch };
   const log = createLogger({ LONGSHORE_LOG_LEVEL: 'silent' });
-  const toolRun = { args, tool, services, log, store: parts.store } as unknown as ToolRun;
+  const toolRun = { args, tool, services, log, logLimits: createLogLimits(log), store: parts.store } as unknown as ToolRun;
   const execute = () => tool.execute({}, contextFor(toolRun, sandbox, new AbortController().signal)).then(String, (error: Error) => error.message);
   // Waited for: the network ends with this function.
   return await new MockActivityEnvironment().run(execute);

@@ -2,6 +2,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { pino } from 'pino';
 import { deferred } from '../../../src/common/deferred.ts';
 import type { ToolContext } from '../../../src/plugins/api/tool-context.ts';
+import { createLogLimits } from '../../../src/tool-calls/log-limits.ts';
 import { runHostTool } from '../../../src/tool-calls/run/run-host-tool.ts';
 import type { ToolRun } from '../../../src/tool-calls/run/tool-run.ts';
 import { details } from '../../activities/calls.ts';
@@ -27,6 +28,7 @@ function runNested(outer: AbortSignal) {
     outer,
     services: NO_SERVICES,
     log: pino({ level: 'silent' }),
+    logLimits: createLogLimits(pino({ level: 'silent' })),
     store: createFakeStore().store,
     progress: { phase: () => undefined },
   } as unknown as ToolRun;
