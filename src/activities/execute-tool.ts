@@ -124,7 +124,8 @@ async function claimHere({ store, registry, opened, agents, log }: Parts, args: 
     if (hostId !== undefined) await opened.checkIsHere(conversationId);
     return store.toolCalls.claim(callId, hash, started);
   };
-  const mayComeAgain = known === undefined || retryOf(known) !== 'once';
+  // Other calls have a few attempts, which would be over within seconds.
+  const mayComeAgain = known === undefined || retryOf(known) === 'attach';
   return mayComeAgain ? claim() : patiently(claim, (error) => log.warn({ callId, err: error }, 'a call could not be claimed yet'));
 }
 

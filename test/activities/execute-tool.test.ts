@@ -24,16 +24,18 @@ describe('a host tool', () => {
     expect({ runs, text: call.resultText() }).toEqual({ runs: 0, text: BEGUN_BEFORE });
   });
 
-  test('one that may not be repeated waits for a database that is away for a moment, and runs; any other is left to the next attempt', async () => {
+  test('one with few attempts waits for a database that is away for a moment, and runs; one in a sandbox is left to the next attempt', async () => {
     const away = () => failure('POSTGRES_UNAVAILABLE', { problem: 'restarting' });
-    const once = await proposed(setUpCall({ isolation: 'host', execute: async () => 'fine' }));
-    once.faults.claim.push(away(), away());
-    expect(await once.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
-    expect(once.resultText()).toContain('fine');
-    const again = await proposed(setUpCall({ isolation: 'host', annotations: { idempotentHint: true }, execute: async () => 'fine' }));
-    again.faults.claim.push(away());
-    await expect(again.worker().execute()).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
-    expect(again.typesOf()).toEqual([]);
+    for (const annotations of [{}, { idempotentHint: true }, { readOnlyHint: true }]) {
+      const few = await proposed(setUpCall({ isolation: 'host', annotations, execute: async () => 'fine' }));
+      few.faults.claim.push(away(), away());
+      expect(await few.worker().execute()).toMatchObject({ outcome: 'finished', isError: false });
+      expect(few.resultText()).toContain('fine');
+    }
+    const many = await proposed(setUpCall({ isolation: 'container', execute: async () => 'fine' }));
+    many.faults.claim.push(away());
+    await expect(many.worker().execute()).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
+    expect(many.typesOf()).toEqual([]);
   });
 
   test('the result of one that may not be repeated is stored when the database is back, however late; that of any other is left to the next attempt', async () => {

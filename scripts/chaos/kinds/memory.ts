@@ -40,9 +40,9 @@ const { commands, coder, asker, plugged, talker } = KINDS as Required<typeof KIN
 export const PLAYED: Kinds = { commands: commands!, coder: coder!, asker: asker!, plugged: plugged!, talker: talker!, ...SWELLING };
 
 const hold = (seconds: number): Step => call('shell:run', { command: `sleep ${seconds}; echo held >> log` });
-/** Of a host that is full. */
+/** Of a host that is full. It has to be full until all who wait have said so, on a busy machine too. */
 export const WAITING = {
-  holder: { agent: {}, turns: [{ message: 'Hold.', steps: [hold(4), show, { say: 'It was held.' }] }], marks: ['held'] },
+  holder: { agent: {}, turns: [{ message: 'Hold.', steps: [hold(15), show, { say: 'It was held.' }] }], marks: ['held'] },
   stayer: { agent: {}, turns: [{ message: 'Stay.', steps: [hold(600), { say: 'It was held.' }] }], marks: [] },
   waiter: { agent: {}, turns: [{ message: 'Wait.', steps: [mark('waited'), show, { say: 'It has waited.' }] }], marks: ['waited'] },
 } satisfies Kinds;

@@ -12,12 +12,16 @@ const WITHIN_MS = 1_000;
 /** What a call says that has waited for too long, with what can be done. */
 const SAYS_WHAT_TO_DO = /has waited \d+ s for \d+ MB of memory \(LONGSHORE_HOST_WAIT\).*Close conversations.*add a host, or raise LONGSHORE_HOST_MEMORY/;
 
-/**
- * Where the host has promised all its memory, calls wait and say so, get memory in the order in which they came, and one that has waited for too long ends with an
- * error that says what to do.
- * @param places sandboxes for which the host has memory
- */
-export async function tryFullHost(world: World, places: number, { verdict, say }: Pick<Run, 'verdict' | 'say'>): Promise<void> {
+/** How calls wait for memory of a host that has promised all of it. */
+export interface FullHost {
+  /** Of calls that get memory in time: they say that they wait, and get it in the order in which they came. */
+  tryOrder(): Promise<void>;
+  /** Of a call that has waited for as long as LONGSHORE_HOST_WAIT says: it ends with an error that says what to do. */
+  tryLimit(): Promise<void>;
+}
+
+/** @param places sandboxes for which the host has memory */
+export function fullHost(world: World, places: number, { verdict, say }: Pick<Run, 'verdict' | 'say'>): FullHost {
   const open = new Set<string>();
   const start = async (agent: keyof typeof WAITING) => {
     const conversationId = `${agent}-${randomUUID()}`;
@@ -35,25 +39,36 @@ export async function tryFullHost(world: World, places: number, { verdict, say }
     await until(() => isWaiting(world, waiter.id), `${waiter.id} says that it waits`);
     return waiter;
   };
-  const holders = await fill('holder');
-  const waiters = [];
-  for (let number = 0; number < WAITERS; number += 1) waiters.push(await wait());
-  // Rows of sandboxes are gone soon after.
-  const beginning = Promise.all(waiters.map(({ id }) => whenIn(world, id)));
-  const replies = await Promise.all([...holders, ...waiters].map((chat) => chat.reply()));
-  const wrong = replies.filter((reply) => reply !== 'It was held.' && reply !== 'It has waited.');
-  verdict.add(...wrong.map((reply) => ({ rule: 'lost' as const, what: `a conversation of the full host ended with "${reply}"` })));
-  const began = await beginning;
-  if (began.some((at, index) => at + WITHIN_MS < (began[index - 1] ?? 0)))
-    verdict.add({ rule: 'told', what: `calls that waited for memory got it in another order than that in which they came: ${began.join(', ')}` });
-  const stayers = await fill('stayer');
-  const late = await wait();
-  await late.reply();
-  const said = (await world.records.of(late.id)).entries.flatMap(({ entry }) => (entry.role === 'tool' ? [JSON.stringify(entry.content)] : []));
-  if (!SAYS_WHAT_TO_DO.test(said[0] ?? '')) verdict.add({ rule: 'told', what: `a call that waited for memory for too long says: ${said[0] ?? 'nothing'}` });
-  for (const chat of stayers) await chat.close();
-  for (const id of open) await until(async () => (await world.longshore.status(id)).state === 'closed', `${id} is closed`);
-  say(`a host with memory for ${places} sandboxes: ${WAITERS} calls waited, said so, and got it in their order; one waited for too long, and says what to do`);
+  const untilClosed = async () => {
+    for (const id of open) await until(async () => (await world.longshore.status(id)).state === 'closed', `${id} is closed`);
+  };
+  return {
+    async tryOrder() {
+      const holders = await fill('holder');
+      const waiters = [];
+      for (let number = 0; number < WAITERS; number += 1) waiters.push(await wait());
+      // Rows of sandboxes are gone soon after.
+      const beginning = Promise.all(waiters.map(({ id }) => whenIn(world, id)));
+      const replies = await Promise.all([...holders, ...waiters].map((chat) => chat.reply()));
+      const wrong = replies.filter((reply) => reply !== 'It was held.' && reply !== 'It has waited.');
+      verdict.add(...wrong.map((reply) => ({ rule: 'lost' as const, what: `a conversation of the full host ended with "${reply}"` })));
+      const began = await beginning;
+      if (began.some((at, index) => at + WITHIN_MS < (began[index - 1] ?? 0)))
+        verdict.add({ rule: 'told', what: `calls that waited for memory got it in another order than that in which they came: ${began.join(', ')}` });
+      await untilClosed();
+      say(`a host with memory for ${places} sandboxes: ${WAITERS} calls waited, said so, and got it in their order`);
+    },
+    async tryLimit() {
+      const stayers = await fill('stayer');
+      const late = await wait();
+      await late.reply();
+      const said = (await world.records.of(late.id)).entries.flatMap(({ entry }) => (entry.role === 'tool' ? [JSON.stringify(entry.content)] : []));
+      if (!SAYS_WHAT_TO_DO.test(said[0] ?? '')) verdict.add({ rule: 'told', what: `a call that waited for memory for too long says: ${said[0] ?? 'nothing'}` });
+      for (const chat of stayers) await chat.close();
+      await untilClosed();
+      say(`a host with memory for ${places} sandboxes: a call waited for too long, and says what to do`);
+    },
+  };
 }
 
 async function isWaiting({ records, longshore }: World, id: string): Promise<boolean> {

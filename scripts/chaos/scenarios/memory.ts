@@ -4,7 +4,7 @@ import { createEngine } from '../../../src/sandbox/engine/docker/engine.ts';
 import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../own-engine.ts';
 import { createAsker } from '../ask.ts';
 import { insist } from '../insist.ts';
-import { tryFullHost } from '../memory/full-host.ts';
+import { fullHost } from '../memory/full-host.ts';
 import { PLAYED, WAITING } from '../kinds/memory.ts';
 import { limitPostgres } from '../memory/postgres-memory.ts';
 import { problemsWithShortMemory } from '../memory/problems-with-short-memory.ts';
@@ -26,6 +26,7 @@ const CONVERSATION_LIMIT_MS = 180_000;
 const QUIET_MS = [1_000, 4_000] as const;
 const SHORT_MS = [2_000, 8_000] as const;
 const FAULTS = ['worker', 'service', 'postgres', 'engine'] as const;
+const WAIT_IN_TIME = '2m';
 const WAIT_OVER = '10s';
 const RECOVERY_LIMIT_MS = 20_000;
 const CLOSING_MS = 30_000;
@@ -46,9 +47,15 @@ export const memory: Scenario = {
     await engine.start({ liveRestore: false });
     await engine.takeImage(world.config.LONGSHORE_SANDBOX_IMAGE);
     const settings = { DOCKER_HOST: engine.host, LONGSHORE_HOST_ID: 'small', LONGSHORE_HOST_MEMORY: `${PLACES}g` };
-    await world.crew.add('worker', { ...settings, LONGSHORE_HOST_WAIT: WAIT_OVER });
-    await tryFullHost(world, PLACES, { verdict, say });
-    await world.crew.dismiss('worker');
+    const full = fullHost(world, PLACES, { verdict, say });
+    for (const [LONGSHORE_HOST_WAIT, rule] of [
+      [WAIT_IN_TIME, full.tryOrder],
+      [WAIT_OVER, full.tryLimit],
+    ] as const) {
+      await world.crew.add('worker', { ...settings, LONGSHORE_HOST_WAIT });
+      await rule();
+      await world.crew.dismiss('worker');
+    }
     for (let number = 0; number < WORKERS; number += 1) await world.crew.add('worker', settings);
     const over = AbortSignal.timeout(minutes * 60_000);
     const shortening = shortenAtRandom(world, { runtime, famine }, over, { verdict, say });

@@ -35,7 +35,8 @@ const BYTES = { burst: 64 * MEGABYTE, perSecond: 64 * MEGABYTE };
 /** Limit on the worker's time to read and parse everything that a process sends. */
 const MILLISECONDS = { burst: 250, perSecond: 200 };
 const MAX_UNREAD_BYTES = 64 * MEGABYTE;
-const MAX_STDERR = 4_000;
+/** What Node.js writes when memory runs out: the reason, then a trace of up to 40 lines, some of which have hundreds of characters. */
+const MAX_STDERR = 32_000;
 
 /** Starts a process behind the fence. It shares nothing with this one: it has a fixed environment, its pipes and an empty directory. */
 export function startPluginProcess(fence: Fence, script: Pick<GuestScript, 'path' | 'directory'>): PluginProcess {

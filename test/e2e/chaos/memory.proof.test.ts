@@ -21,7 +21,8 @@ const missing = await memory.missing?.();
     const [held, times] = [Number(counts.pop()), counts.reduce((sum, count) => sum + Number(count), 0)];
     // On a slow machine there may not be time for all of them.
     expect([times, held].map((count) => count > 0)).toEqual([true, true]);
-    expect(stdout).toContain('calls waited, said so, and got it in their order; one waited for too long, and says what to do');
+    expect(stdout).toContain('calls waited, said so, and got it in their order');
+    expect(stdout).toContain('a call waited for too long, and says what to do');
   },
   600_000,
 );

@@ -1,7 +1,10 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { pino } from 'pino';
 import { boundToApproval } from '../../../src/tool-calls/run/bound-to-approval.ts';
 import { createEditArguments } from '../../../src/activities/edit-arguments.ts';
 import type { ExecuteToolArgs } from '../../../src/contracts/activities.ts';
 import type { Agent } from '../../../src/contracts/agent.ts';
+import { failure } from '../../../src/contracts/errors.ts';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import { definePlugin, defineTool } from '../../../src/plugins/api/define-plugin.ts';
 import { hashCall } from '../../../src/plugins/registry/hash-call.ts';
@@ -27,7 +30,15 @@ async function asked(version: string, input: JsonObject = { to: 'Ann' }) {
   const hash = hashCall({ id: 'bank:pay', pluginVersion: '1' }, input);
   await ledger.store.toolCalls.propose([{ ...place, arguments: input, hash }]);
   const ran: string[] = [];
-  const parts = { store: ledger.store, registry: registryOf(version), agents: new Map([['banker', agent]]), opened: { rowOf: async () => undefined } };
+  const opened = { rowOf: async () => undefined };
+  const faults: Error[] = [];
+  const get = async (callId: string) => {
+    const fault = faults.shift();
+    if (fault) throw fault;
+    return ledger.store.toolCalls.get(callId);
+  };
+  const store = { ...ledger.store, toolCalls: { ...ledger.store.toolCalls, get } };
+  const parts = { store, registry: registryOf(version), agents: new Map([['banker', agent]]), opened, log: pino({ level: 'silent' }) };
   const run = async ({ callId }: ExecuteToolArgs) => {
     ran.push(callId);
     return { outcome: 'detached', sandboxTier: 'none' } as const;
@@ -37,7 +48,9 @@ async function asked(version: string, input: JsonObject = { to: 'Ann' }) {
   return {
     ...ledger,
     ran,
-    execute: (more: Partial<ExecuteToolArgs> = { approved: true }) => boundToApproval(run, parts)({ ...args, ...more }),
+    faults,
+    execute: (more: Partial<ExecuteToolArgs> = { approved: true }) =>
+      new MockActivityEnvironment().run(() => boundToApproval(run, parts)({ ...args, ...more })),
     edit: (editedArguments: JsonObject) => edit({ conversationId: 'conv_1', agentId: 'banker', callId: 'call_1', tool: 'bank:pay', editedArguments }),
   };
 }
@@ -65,6 +78,13 @@ test('the version that was asked about runs, a call that needed no approval runs
   begun.calls.get('call_1')!.state = 'running';
   await Promise.all([same.execute(), unasked.execute({}), begun.execute()]);
   expect([same.ran, unasked.ran, begun.ran]).toEqual([['call_1'], ['call_1'], ['call_1']]);
+});
+
+test('a call that was approved waits for a database that is away for a moment', async () => {
+  const call = await asked('1');
+  call.faults.push(failure('POSTGRES_UNAVAILABLE', { problem: 'restarting' }));
+  await call.execute();
+  expect(call.ran).toEqual(['call_1']);
 });
 
 test('arguments that come back from the database otherwise than they were given are the same call', async () => {
