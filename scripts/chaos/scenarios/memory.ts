@@ -48,12 +48,12 @@ export const memory: Scenario = {
     await engine.takeImage(world.config.LONGSHORE_SANDBOX_IMAGE);
     const settings = { DOCKER_HOST: engine.host, LONGSHORE_HOST_ID: 'small', LONGSHORE_HOST_MEMORY: `${PLACES}g` };
     const full = fullHost(world, PLACES, { verdict, say });
-    for (const [LONGSHORE_HOST_WAIT, rule] of [
-      [WAIT_IN_TIME, full.tryOrder],
-      [WAIT_OVER, full.tryLimit],
+    for (const [LONGSHORE_HOST_WAIT, what] of [
+      [WAIT_IN_TIME, 'tryOrder'],
+      [WAIT_OVER, 'tryLimit'],
     ] as const) {
       await world.crew.add('worker', { ...settings, LONGSHORE_HOST_WAIT });
-      await rule();
+      await full[what]();
       await world.crew.dismiss('worker');
     }
     for (let number = 0; number < WORKERS; number += 1) await world.crew.add('worker', settings);
