@@ -1,4 +1,4 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { servePairs } from './paired-sockets.ts';
 
 /** Stands between a client and a server, and cuts all its connections when it is told to or when the client has sent enough. */
 export interface CuttingProxy extends AsyncDisposable {
@@ -13,36 +13,24 @@ export interface CuttingProxy extends AsyncDisposable {
 }
 
 export async function startCuttingProxy(target: { host: string; port: number }): Promise<CuttingProxy> {
-  const sockets = new Set<Socket>();
   let left = Infinity;
   let isCut = false;
-  const cut = () => {
-    isCut = true;
-    for (const socket of sockets) socket.destroy();
-  };
-  const server = createServer((client) => {
-    if (isCut) return client.destroy();
-    const upstream = connect(target);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
-    }
+  const pairs = await servePairs((client, open) => {
+    if (isCut) return void client.destroy();
+    const upstream = open(target);
     client.on('data', (piece) => {
       left -= 1;
       if (left < 0) cut();
       else upstream.write(piece);
     });
     upstream.pipe(client);
-    return undefined;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    isCut = true;
+    pairs.cut();
+  };
   return {
-    port: (server.address() as AddressInfo).port,
+    port: pairs.port,
     cutAfter(messages) {
       isCut = false;
       left = messages;
@@ -53,9 +41,6 @@ export async function startCuttingProxy(target: { host: string; port: number }):
       isCut = false;
       left = Infinity;
     },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    [Symbol.asyncDispose]: () => pairs[Symbol.asyncDispose](),
   };
 }

@@ -1,4 +1,5 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { servePairs } from './paired-sockets.ts';
 
 /** Stands between a client and a server, and cuts each connection after a random number of bytes of either side, in one of the ways in which networks do that. */
 export interface UnsteadyProxy extends AsyncDisposable {
@@ -18,12 +19,11 @@ interface Ways {
 }
 
 export async function startUnsteadyProxy(first: string, { random, mostBytes }: Ways): Promise<UnsteadyProxy> {
-  const sockets = new Set<Socket>();
   let target = new URL(first);
   let cuts = 0;
   let isCalm = false;
-  const server = createServer((client) => {
-    const upstream = connect({ host: target.hostname, port: Number(target.port) });
+  const pairs = await servePairs((client, open) => {
+    const upstream = open({ host: target.hostname, port: Number(target.port) });
     let left = isCalm ? Infinity : Math.floor(random() * mostBytes);
     const way = random();
     const end = () => {
@@ -45,25 +45,12 @@ export async function startUnsteadyProxy(first: string, { random, mostBytes }: W
     };
     pass(client, upstream);
     pass(upstream, client);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
-    }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${pairs.port}`,
     cuts: () => cuts,
     leadTo: (url) => void (target = new URL(url)),
     calm: () => void (isCalm = true),
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    [Symbol.asyncDispose]: () => pairs[Symbol.asyncDispose](),
   };
 }

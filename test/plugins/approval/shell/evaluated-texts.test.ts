@@ -6,6 +6,22 @@ import { judge, noRm, rule } from './rules.ts';
 
 const allowed = ['echo *', 'ls*', 'y=*', 'y+=*', 'printf *', 'test *', 'export *', 'read *', 'RANDOM=*', '> *'].map((command) => rule(command, 'allow'));
 
+/** Whether bash removes the file `x` with this command, in a directory that has these programs and texts as well. */
+function isRemovedBy(command: string, files: Record<string, string> = {}): boolean {
+  const directory = mkdtempSync(join(tmpdir(), 'longshore-evaluated-'));
+  try {
+    for (const [name, text] of Object.entries({ x: '', ...files })) writeFileSync(join(directory, name), text, { mode: 0o755 });
+    try {
+      execFileSync('/bin/bash', ['-c', command], { cwd: directory, stdio: 'ignore' });
+    } catch {
+      // Bash finds no number there, after it has run the command.
+    }
+    return !existsSync(join(directory, 'x'));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
 test.each([
   "echo ${x['$(rm x)']}",
   "echo ${x[$'a[`rm x`]']}",
@@ -29,18 +45,7 @@ test.each([
 ])('a command in a text that the shell evaluates is denied, or asked about, and bash runs it: %s', (command) => {
   expect(judge(allowed, command).decision).toBe('ask');
   expect(judge(noRm, command).decision).toBe('deny');
-  const directory = mkdtempSync(join(tmpdir(), 'longshore-evaluated-'));
-  try {
-    writeFileSync(join(directory, 'x'), '');
-    try {
-      execFileSync('/bin/bash', ['-c', command], { cwd: directory, stdio: 'ignore' });
-    } catch {
-      // Bash finds no number there, after it has run the command.
-    }
-    expect(existsSync(join(directory, 'x'))).toBe(false);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  expect(isRemovedBy(command)).toBe(true);
 });
 
 const SAID = String.raw`printf 'a\x5b\x24\x28rm x\x29\x5d'`;
@@ -60,21 +65,8 @@ test.each([
   'read -r -p "> " y PATH <<< "1 ."; ls',
 ])('a command that other commands or files put together is asked about where the shell evaluates it, and bash runs it: %s', (command) => {
   expect(judge([...allowed, rule('cat *', 'allow'), rule('z=*', 'allow')], command).decision).toBe('ask');
-  const directory = mkdtempSync(join(tmpdir(), 'longshore-evaluated-'));
-  try {
-    writeFileSync(join(directory, 'x'), '');
-    writeFileSync(join(directory, 'said'), 'a[$(rm x)]\n');
-    // With another PATH, the shell runs what the directory has.
-    writeFileSync(join(directory, 'ls'), '#!/bin/sh\n/bin/rm x\n', { mode: 0o755 });
-    try {
-      execFileSync('/bin/bash', ['-c', command], { cwd: directory, stdio: 'ignore' });
-    } catch {
-      // Bash finds no number there, after it has run the command.
-    }
-    expect(existsSync(join(directory, 'x'))).toBe(false);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  // With another PATH, the shell runs what the directory has.
+  expect(isRemovedBy(command, { said: 'a[$(rm x)]\n', ls: '#!/bin/sh\n/bin/rm x\n' })).toBe(true);
 });
 
 test('what a loop or an expansion sets is an assignment, where the shell or other programs may go by it', () => {
