@@ -16,7 +16,10 @@ export async function startCuttingProxy(target: { host: string; port: number }):
   let left = Infinity;
   let isCut = false;
   const pairs = await servePairs((client, open) => {
-    if (isCut) return void client.destroy();
+    if (isCut) {
+      client.destroy();
+      return;
+    }
     const upstream = open(target);
     client.on('data', (piece) => {
       left -= 1;
